@@ -76,7 +76,7 @@ def _check_functions(noise: Noise) -> None:
         ("score", "log_pdf", -noise.score(z)),
         ("score_slope", "score", noise.score_slope(z)),
     ):
-        slope = (getattr(noise, of)(z + _STEP) - getattr(noise, of)(z - _STEP)) / (2.0 * _STEP)
+        slope = _slope(getattr(noise, of), z)
         message = f"{what} and the slope of {of} do not agree"
         assert_allclose(expected, slope, rtol=1e-4, atol=1e-6, err_msg=message)
 
@@ -179,6 +179,11 @@ def _check_in_a_fit(noise: Noise) -> None:
     assert np.isfinite(model.predict(1e3 * X)).all(), "predictions far out are not finite"
 
 
+def _slope(of: Callable[[FloatArray], Any], at: FloatArray, along: FloatArray | float = 1.0) -> Any:
+    """A central difference."""
+    return (of(at + _STEP * along) - of(at - _STEP * along)) / (2.0 * _STEP)
+
+
 def _unit(noise: Noise) -> float:
     """The distance between the quartiles."""
     low, high = noise.ppf(np.array([0.25, 0.75]))
@@ -250,18 +255,15 @@ def check_penalty(penalty: Penalty, n_features: int = 6) -> None:
 def _check_derivatives(penalty: Penalty, V: FloatArray, one: FloatArray, other: FloatArray) -> None:
     """∇P and its Hessian product are differences, and the Hessian is symmetric."""
     before = V.copy()
-    ahead, behind = V + _STEP * one, V - _STEP * one
     gradient, product = penalty.gradient(V), penalty.curvature(V, one)
     assert_array_equal(V, before, err_msg="V was modified")
     assert gradient.shape == product.shape == V.shape, "gradient and curvature must be of V's shape"
-    found: Any
     for name, of, found in (
         ("gradient and the slope of value", penalty.value, (gradient * one).sum()),
         ("curvature and the slope of gradient", penalty.gradient, product),
     ):
-        rise: Any = np.subtract(of(ahead), of(behind))
         message = f"{name} do not agree"
-        assert_allclose(found, rise / (2.0 * _STEP), rtol=1e-5, atol=1e-6, err_msg=message)
+        assert_allclose(found, _slope(of, V, one), rtol=1e-5, atol=1e-6, err_msg=message)
     left, right = (product * other).sum(), (penalty.curvature(V, other) * one).sum()
     assert_allclose(left, right, rtol=1e-8, err_msg="curvature is not symmetric")
 

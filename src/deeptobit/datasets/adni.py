@@ -124,15 +124,15 @@ def load_adni(
     scans, files = find_tables(Path(folder), chosen["table"].unique().tolist())
     tables = {name: read_table(path) for name, path in files.items()}
     X = read_features(read_table(scans), canonical_visit(visit), qc, missing)
-    columns = []
-    for file, column, visit, lower, upper, name in chosen.itertuples(index=False):
-        # A row without a score does not hide an earlier row that has it: different tests are done
-        # at screening and at baseline, which count as one visit.
-        values = tables[file].at(visit).numbers(column, lower, upper)
-        columns.append(values.groupby(level="RID").last().rename(name))
+    # A row without a score does not hide an earlier row that has it: different tests are done at
+    # screening and at baseline, which count as one visit.
+    known = {
+        name: tables[file].at(visit).numbers(column, lower, upper).groupby(level="RID").last()
+        for file, column, visit, lower, upper, name in chosen.itertuples(index=False)
+    }
     for table in tables.values():
         table.warn_of_bad_cells()
-    Y = pd.concat(columns, axis=1).reindex(X.index)
+    Y = pd.DataFrame(known, index=X.index)
     has_score = Y.notna().any(axis=1)
     if not has_score.any():
         raise ValueError(
@@ -161,10 +161,9 @@ def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, 
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder; give the one with ADNI's CSV files")
     scans = [path for name in FREESURFER_TABLES if (path := find_table(folder, name))]
-    found = {name: find_table(folder, name) for name in score_tables}
-    missing = [name for name, path in found.items() if path is None]
-    if not scans:
-        missing.insert(0, FREESURFER_TABLES[0])
+    found = {name: path for name in score_tables if (path := find_table(folder, name))}
+    wanted = score_tables if scans else [FREESURFER_TABLES[0], *score_tables]
+    missing = [name for name in wanted if name not in found]
     if missing:
         tables = packaged_table("adni_tables").set_index("table")
         place = (tables["section"] + " > " + tables["title"]).to_dict()
@@ -172,7 +171,7 @@ def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, 
         raise FileNotFoundError(
             f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
         )
-    return scans[0], {name: path for name, path in found.items() if path}
+    return scans[0], found
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -319,10 +318,9 @@ def canonical_visit(code: str) -> str:
 def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by the date of processing, else of entry; on one date baseline follows screening."""
     is_baseline = rows["CODE"].str.strip().str.lower().eq(BASELINE)
-    order = pd.DataFrame({"date": pd.NaT, "is_baseline": is_baseline})
-    for column in ("USERDATE", "RUNDATE"):
-        if column in rows.columns:
-            order["date"] = pd.to_datetime(rows[column], format="mixed", errors="coerce")
+    dates = rows.get("RUNDATE", rows.get("USERDATE", pd.Series(pd.NaT, rows.index)))
+    dates = pd.to_datetime(dates, format="mixed", errors="coerce")
+    order = pd.DataFrame({"date": dates, "is_baseline": is_baseline})
     # Rows without a date come first; otherwise equal ones stay in the order of the file.
     recent = order.sort_values(["date", "is_baseline"], na_position="first", kind="stable")
     return rows.reindex(recent.index)

@@ -101,7 +101,7 @@ def brain_population() -> BrainPopulation:
     """
     # Round figures for an adult: thickness in mm, area of the white surface in mm².
     regions = packaged_table("brain_regions")
-    names, lobes = regions["name"].tolist(), regions["lobe"].to_numpy(dtype=str)
+    lobes = regions["lobe"].to_numpy(dtype=str)
     thickness, area = np.tile(regions["thickness"], 2), np.tile(regions["area"], 2)
     # Atrophy has the opposite sign of thickness, head size has that of area.
     atrophy = np.array([-np.sqrt(ATROPHY_SHARE[lobe]) for lobe in lobes])
@@ -113,14 +113,11 @@ def brain_population() -> BrainPopulation:
     hemisphere_from_areas = HEMISPHERE_EXCESS * np.kron(np.eye(2), np.ones(len(lobes)))
     loadings = block_diag(thickness_loadings, area_loadings, HEMISPHERE_ERROR * np.eye(2))
     loadings[-2:, thickness_loadings.shape[1] : -2] = hemisphere_from_areas @ area_loadings
-    sides = "lh", "rh"
-    measured = [(measure, side) for measure in ("thickness", "area") for side in sides]
-    columns = [f"{side}_{name}_{measure}" for measure, side in measured for name in names]
-    columns += [f"{side}_WhiteSurfArea_area" for side in sides]
-    groups = [f"{lobe} {measure}" for measure, _ in measured for lobe in lobes]
+    names = packaged_table("adni_features")["name"]
+    groups = [f"{lobe} {measure}" for measure in ("thickness", "area") for lobe in [*lobes, *lobes]]
     groups += ["hemisphere area"] * 2
     mean = np.concatenate([thickness, area, hemisphere_from_areas @ area])
-    return BrainPopulation(tuple(columns), tuple(groups), mean, loadings)
+    return BrainPopulation(tuple(names), tuple(groups), mean, loadings)
 
 
 def _regional_loadings(lobes: NDArray[np.str_], cortex: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from deeptobit import __version__
-from deeptobit.app.cli import common
+from deeptobit.app.cli import common, studies
 from deeptobit.exceptions import MissingExtraError, ModelFileError
 
 COMMANDS = [
@@ -54,7 +54,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             common.print_error(str(stop) or common.STOPPED, as_json)
             raise typer.Exit(common.INTERRUPTED) from None
-        except (common.studies.StudyError, ModelFileError, MissingExtraError, OSError) as error:
+        except (studies.StudyError, ModelFileError, MissingExtraError, OSError) as error:
             common.print_error(_without_number(error), as_json)
             raise typer.Exit(common.WRONG) from None
 

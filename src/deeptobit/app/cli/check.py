@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 
 def check(
@@ -27,7 +26,6 @@ def check(
 
     Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
     """
-    console = Console(stderr=as_json)
     findings, built = _examine(study, data)
     fixed = studies.doctor.choose(findings, fix) if fix else []
     if fixed:  # written if the study file can still be read with them
@@ -49,8 +47,8 @@ def check(
         common.print_json(about | {"findings": found, "fixed": [one.name for one in fixed]})
     else:
         for one in fixed:
-            common.print_written(console, study, escape(f": {one.name}: {one.fix}"))
-        _show(console, study, built, findings)
+            common.print_written(study, escape(f": {one.name}: {one.fix}"))
+        _show(study, built, findings)
     levels = {finding.level for finding in findings}
     if "error" in levels:
         raise typer.Exit(common.WRONG)
@@ -67,12 +65,8 @@ def _examine(
     return common.examine(settings, table)
 
 
-def _show(
-    console: Console,
-    study: Path,
-    data: studies.StudyData | None,
-    findings: list[studies.Finding],
-) -> None:
+def _show(study: Path, data: studies.StudyData | None, findings: list[studies.Finding]) -> None:
+    console = Console()
     if data is not None:
         console.print(
             f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "

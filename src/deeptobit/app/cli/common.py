@@ -12,10 +12,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,23 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import deeptobit
-
-if TYPE_CHECKING:
-    from deeptobit.app import report, study
-
-    reports, studies = report, study
-else:
-
-    class _OnUse:
-        """A module that is imported when a name of it is used."""
-
-        def __init__(self, module):
-            self._module = module
-
-        def __getattr__(self, name):
-            return getattr(import_module(self._module), name)
-
-    reports, studies = _OnUse("deeptobit.app.report"), _OnUse("deeptobit.app.study")
+from deeptobit.app.cli import reports, studies
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
@@ -135,9 +118,9 @@ def print_json(value: Any) -> None:
     print(json.dumps(reports.card.json_value(value), indent=2))
 
 
-def print_written(console: Console, path: Path, rest: str) -> None:
+def print_written(path: Path, rest: str) -> None:
     """Say which file was written; ``rest`` is what follows its name."""
-    console.print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
+    Console().print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
 
 
 def tell_written(as_json: bool, facts: Mapping[str, Any], path: Path, rest: str) -> None:
@@ -145,7 +128,7 @@ def tell_written(as_json: bool, facts: Mapping[str, Any], path: Path, rest: str)
     if as_json:
         print_json(facts)
     else:
-        print_written(Console(), path, rest)
+        print_written(path, rest)
 
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 
 def convert(

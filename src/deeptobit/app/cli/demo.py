@@ -7,8 +7,7 @@ import typer
 from rich.console import Console
 
 import deeptobit
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 from deeptobit.app.cli.fit import fit
 from deeptobit.app.cli.report import report
 

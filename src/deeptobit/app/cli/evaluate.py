@@ -11,12 +11,9 @@ from rich.markup import escape
 from typer import Argument, BadParameter, Option
 
 import deeptobit
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 if TYPE_CHECKING:
-    from deeptobit.app.study.evaluation import Evaluation
-
     Problem = tuple[studies.EvaluationData, studies.Protocol, Any]
 
 
@@ -100,17 +97,18 @@ def evaluate(
         studies.write_summary(out, found, problem.name)
         studies.write_whole(out / "summary.html", reports.render_comparison(found, problem.name))
     if as_json:
-        common.print_json(
-            {
-                "data": problem.name,
-                "protocol": asdict(found.protocol),
-                "summary": studies.summarise(found).to_dict(orient="records"),
-                "skipped": [skipped._asdict() for skipped in found.skipped],
-                "notes": studies.comparison.notes(found),
-            }
-        )
+        about = {
+            "data": problem.name,
+            "protocol": asdict(found.protocol),
+            "summary": studies.summarise(found).to_dict(orient="records"),
+            "skipped": [skipped._asdict() for skipped in found.skipped],
+            "notes": studies.comparison.notes(found),
+        }
+        common.print_json(about)
     else:
-        _show(console, problem, found, out)
+        _show(problem, found)
+        if out is not None:
+            common.print_written(out, ": results.parquet, summary.md, summary.html.")
 
 
 def _validate(
@@ -131,9 +129,8 @@ def _validate(
         tables = {"targets": found.measures, "features": found.drift}
         shown = {name: each.reset_index().to_dict("records") for name, each in tables.items()}
         written = None if recalibrate is None else str(recalibrate)
-        common.print_json(
-            {"rows": found.n_rows, **shown, "notes": found.notes(), "recalibrated": written}
-        )
+        about = {"rows": found.n_rows, "notes": found.notes(), "recalibrated": written}
+        common.print_json(about | shown)
         return
     columns = {
         "n": "entries",
@@ -154,9 +151,7 @@ def _validate(
     for note in found.notes():
         console.print(escape(note), highlight=False)
     if recalibrate is not None:
-        common.print_written(
-            console, recalibrate, ": the model with level, slope and noise of this table."
-        )
+        common.print_written(recalibrate, ": the model with level, slope and noise of this table.")
 
 
 def _of_study(path: Path, table: Path | None) -> Problem:
@@ -176,10 +171,8 @@ def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
     return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
-def _show(
-    console: Console, data: studies.EvaluationData, found: Evaluation, out: Path | None
-) -> None:
-    comparison = studies.comparison
+def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) -> None:
+    console, comparison = Console(), studies.comparison
     n_rows, n_targets = data.targets.shape
     console.print(
         f"[bold]{escape(data.name)}: {n_rows} rows, {data.X.shape[1]} features, "
@@ -191,5 +184,3 @@ def _show(
         console.print()
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)
-    if out is not None:
-        common.print_written(console, out, ": results.parquet, summary.md, summary.html.")

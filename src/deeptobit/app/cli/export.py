@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 
 def export(
@@ -37,17 +36,15 @@ def export(
         estimator.to_onnx(path, kind, dtype=dtype)
     unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
     features = list(getattr(estimator, "feature_names_in_", unnamed))
-    if as_json:
-        encoding = None if study is None else list(map(asdict, study.encoder.columns))
-        about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
-        common.print_json({**about, "targets": estimator.target_names_, "encoding": encoding})
-        return
-    console = Console()
+    encoding = None if study is None else list(map(asdict, study.encoder.columns))
+    about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
     shapes = f"input X ({dtype}) of {len(features)} feature(s), output {kind!r} of "
     shapes += f"{len(estimator.target_names_)} target(s)"
-    common.print_written(console, path, f": {shapes}; its metadata lists their names, in order.")
-    for note in [] if study is None else _notes(study):
-        console.print(note, soft_wrap=True, markup=False)
+    rest = f": {shapes}; its metadata lists their names, in order."
+    facts = about | {"targets": estimator.target_names_, "encoding": encoding}
+    common.tell_written(as_json, facts, path, rest)
+    for note in [] if study is None or as_json else _notes(study):
+        Console().print(note, soft_wrap=True, markup=False)
 
 
 def _notes(study: studies.FittedStudy) -> list[str]:

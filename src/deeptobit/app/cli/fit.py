@@ -12,8 +12,7 @@ from rich.markup import escape
 from typer import BadParameter, Option
 
 import deeptobit
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 _MOST_WARNINGS = 8
 _SOME_ROWS = 10_000  # of a streamed table, to look at before it is fitted
@@ -72,26 +71,25 @@ def fit(
     if checkpoint is not None and fitted.streamed:
         checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
-        common.print_json(
-            {
-                "model": str(path),
-                "card": [str(file) for file in cards],
-                "rows": fitted.n_rows,
-                "held_out_rows": fitted.n_held_out,
-                "streamed": fitted.streamed,
-                "features": fitted.model.n_features_in_,
-                "groups": fitted.n_groups,
-                "n_layers": getattr(fitted.model, "n_layers_", 1),
-                "rank": getattr(fitted.model, "rank_", None),
-                "coverage": fitted.held_out.coverage,
-                "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
-                "findings": [finding.as_dict() for finding in fitted.findings],
-                "facts": fitted.facts,
-                "forecasts": list(fitted.forecasts),
-            }
-        )
+        about = {
+            "model": str(path),
+            "card": [str(file) for file in cards],
+            "rows": fitted.n_rows,
+            "held_out_rows": fitted.n_held_out,
+            "streamed": fitted.streamed,
+            "features": fitted.model.n_features_in_,
+            "groups": fitted.n_groups,
+            "n_layers": getattr(fitted.model, "n_layers_", 1),
+            "rank": getattr(fitted.model, "rank_", None),
+            "coverage": fitted.held_out.coverage,
+            "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
+            "findings": [finding.as_dict() for finding in fitted.findings],
+            "facts": fitted.facts,
+            "forecasts": list(fitted.forecasts),
+        }
+        common.print_json(about)
     else:
-        _show(Console(), fitted, study, path, cards)
+        _show(fitted, study, path, cards)
 
 
 # Fitting, with progress on a terminal.
@@ -147,11 +145,9 @@ def _how_streamed(study: studies.Study) -> str:
 # The result.
 
 
-def _show(
-    console: Console, fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
-) -> None:
+def _show(fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
-    model, table = fitted.model, fitted.held_out.table()
+    console, model, table = Console(), fitted.model, fitted.held_out.table()
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
@@ -184,7 +180,7 @@ def _show(
     commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
     *others, last = (common.command_line(name, path) for name in commands)
     last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"
-    common.print_written(console, path, "\n  ".join([rest, *others, last]))
+    common.print_written(path, "\n  ".join([rest, *others, last]))
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:

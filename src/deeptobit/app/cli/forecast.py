@@ -6,8 +6,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import Argument, Option
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 
 def forecast(

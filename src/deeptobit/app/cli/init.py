@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
@@ -27,7 +26,6 @@ def init(
 
     Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
     """
-    console = Console(stderr=as_json)
     path = common.output_file(out, data, ".toml", force)
     folder, whole = path.resolve().parent, data.resolve()
     if not whole.is_relative_to(folder):
@@ -35,7 +33,7 @@ def init(
             f"the study file must lie in the folder of {data.name} or above it; {path} does not"
         )
     file = whole.relative_to(folder).as_posix()  # as the study file writes it
-    with console.status("Reading the table …"):
+    with Console(stderr=True).status("Reading the table …"):
         table = studies.read_table(data)
         codes = studies.doctor.codes_of_table(table)
         if codes:
@@ -45,22 +43,22 @@ def init(
     studies.write_whole(path, text)
     targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
-        common.print_json(
-            {
-                "study": str(path),
-                "id": proposal.id,
-                "group": proposal.group,
-                "time": proposal.time,
-                "targets": targets,
-                "missing": codes,
-                "excluded": proposal.excluded,
-                "decided": [finding.as_dict() for finding in decided],
-                "findings": [finding.as_dict() for finding in left],
-            }
-        )
+        about = {
+            "study": str(path),
+            "id": proposal.id,
+            "group": proposal.group,
+            "time": proposal.time,
+            "targets": targets,
+            "missing": codes,
+            "excluded": proposal.excluded,
+            "decided": [finding.as_dict() for finding in decided],
+            "findings": [finding.as_dict() for finding in left],
+        }
+        common.print_json(about)
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
-        _show(console, path, size, proposal, codes)
+        _show(path, size, proposal, codes)
+        console = Console()
         for finding in decided:
             console.print(f"decided {escape(finding.name)}: {escape(finding.fix)}", soft_wrap=True)
         for finding in left:
@@ -69,12 +67,10 @@ def init(
         console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
-def _show(
-    console: Console, path: Path, size: str, proposal: studies.propose.Proposal, codes: list[str]
-) -> None:
+def _show(path: Path, size: str, proposal: studies.propose.Proposal, codes: list[str]) -> None:
     """What was guessed, and what to do next."""
     targets = [_target(target) for target in proposal.targets if target.certain]
-    common.print_written(console, path, f" from {size}:\n")
+    common.print_written(path, f" from {size}:\n")
     excluded = [f"{name} ({why.split(';')[0]})" for name, why in proposal.excluded.items()]
     entries = {
         "targets": _listed(targets) or "none found",
@@ -88,14 +84,12 @@ def _show(
     for heading, entry in entries.items():
         if entry:
             grid.add_row(f"  {heading}", escape(entry))
-    console.print(grid)
+    Console().print(grid)
 
 
 def _target(target: studies.propose.ProposedTarget) -> str:
-    ends = [target.bounds.get(side) for side in ("lower", "upper")]
-    lower, upper = (
-        "open" if end is None else end if isinstance(end, str) else f"{end:g}" for end in ends
-    )
+    ends = (target.bounds.get(side, "open") for side in ("lower", "upper"))
+    lower, upper = (end if isinstance(end, str) else f"{end:g}" for end in ends)
     return f"{target.column} ({lower} – {upper})"
 
 

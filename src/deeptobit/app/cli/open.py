@@ -6,8 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option, launch
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 
 def open(

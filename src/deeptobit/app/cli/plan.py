@@ -8,8 +8,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import BadParameter, Option
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 
 def plan(

@@ -1,13 +1,12 @@
 """``deeptobit predict``: predict the rows of a table with a fitted study."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from rich.console import Console
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 
 def predict(
@@ -18,7 +17,8 @@ def predict(
         str, Option("--format", help="Kinds of file to write: csv, xlsx, parquet, with commas.")
     ] = "",
     only: Annotated[
-        str | None, Option(help="'id': the id and predictions, without the table's other columns.")
+        Literal["id"] | None,
+        Option(help="'id': the id and predictions, without the table's other columns."),
     ] = None,
     coverage: common.Coverage = None,
     raw: Annotated[
@@ -33,8 +33,6 @@ def predict(
 
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
-    if only not in (None, "id"):
-        raise BadParameter("--only id writes the id and the predictions; there is nothing else")
     kinds = [f".{kind.strip().lstrip('.').lower()}" for kind in formats.split(",") if kind.strip()]
     paths = []
     for kind in kinds or [".csv" if out is None else out.suffix]:
@@ -60,8 +58,7 @@ def predict(
         columns = [str(name) for name in predictions.columns]
         common.print_json({**written, **measured, "columns": columns, "warnings": messages})
         return
-    console = Console()
-    common.print_warnings(console, messages)
+    common.print_warnings(Console(), messages)
     intervals = f"{len(fitted.model.target_names_)} target(s), {coverage:.0%} intervals."
     for path in paths:
-        common.print_written(console, path, f": {len(table)} row(s), {intervals}")
+        common.print_written(path, f": {len(table)} row(s), {intervals}")

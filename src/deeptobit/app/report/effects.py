@@ -1,7 +1,6 @@
 """What features do to outcomes, in points and by shared directions; errors in parts of the rows."""
 
 from collections.abc import Mapping
-from math import isfinite, isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -40,13 +39,12 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         return []
     features, sigma = fitted.encoder.features, fitted.model.sigma_
     strength = np.abs(effects.effect) / sigma[:, None]
-    strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
+    strength[:, [name in rare for name in features]] = 0.0
     strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
     pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
+    shown = [pair for pair in pairs if strength[pair] >= _LEAST]
     has_intervals, rows = np.isfinite(effects.low).any(), []
-    for task, place in sorted(pairs, key=lambda pair: -strength[pair]):
-        if not strength[task, place] >= _LEAST:
-            continue
+    for task, place in sorted(shown, key=lambda pair: -strength[pair]):
         target, feature = fitted.model.target_names_[task], features[place]
         step = f"+{effects.step[place]:g} {feature}"
         step = feature.replace("=", ": ") if "=" in feature else step
@@ -57,14 +55,14 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         if has_intervals:
             digits = len(significant(effect).partition(".")[2])
             ends = f"[{number(low, digits)}, {number(high, digits)}]"
-            cells.append(Cell(UNKNOWN if isnan(low) else ends, None))
+            cells.append(Cell(UNKNOWN if np.isnan(low) else ends, None))
         rows.append(cells)
     return rows
 
 
 def _signed(value: float) -> str:
     text = significant(value)
-    return text if value < 0.0 or not isfinite(value) else f"+{text}"
+    return text if value < 0.0 or not np.isfinite(value) else f"+{text}"
 
 
 # Parts of the rows.
@@ -87,7 +85,7 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     for column, level, n_rows, error, shift, covered in zip(
         parts.column, parts.level, parts.rows.tolist(), *means, strict=True
     ):
-        if isnan(error):
+        if np.isnan(error):
             continue
         cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
         cells.append(Cell(significant(error) if alone else f"{number(error)} ×", round(error, 4)))

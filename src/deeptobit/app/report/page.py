@@ -1,5 +1,7 @@
 """The report and the comparison of methods: HTML pages that need no other file."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
@@ -10,13 +12,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from deeptobit.app import study
 from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
-from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, comparison
-from deeptobit.app.study.evaluation import Evaluation
+from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
@@ -116,11 +118,10 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
 
 
 class Row(NamedTuple):
-    """One outcome; ``filled`` is R² as a share of the width of its column."""
+    """One outcome."""
 
     name: str
     cells: list[Cell]
-    filled: float
     remarks: list[str]
 
 
@@ -130,22 +131,19 @@ def outcome_rows(
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
+    write: dict[str, Callable[[Any], str]] = {"values": "{:,}".format}
+    write |= {"at_lower": percent, "at_upper": percent}
+    for name, measure in MEASURES.items():
+        if measure.reported:
+            write |= dict.fromkeys((name, f"null_{name}"), partial(measured, name))
+    published = privacy.published_outcomes(table, n_rows, min_count)
     rows = []
-    for ends, row in zip(
-        table[["lower", "upper"]].to_numpy(),
-        privacy.published_outcomes(table, n_rows, min_count),
-        strict=True,
-    ):
-        cells = [Cell(" – ".join(map(bound, ends)), ends[0] if isfinite(ends[0]) else None)]
-        cells.append(_cell(row["values"], "{:,}".format))
-        cells += [_cell(row[side], percent) for side in ("at_lower", "at_upper")]
-        for name, measure in MEASURES.items():
-            if measure.reported:
-                both = row[name], row[f"null_{name}"]
-                cells += [_cell(value, partial(measured, name)) for value in both]
-        name, filled = row["name"], min(max(row["r2"] or 0.0, 0.0), 1.0)
+    for lower, upper, row in zip(table["lower"], table["upper"], published, strict=True):
+        name, ends = row["name"], f"{bound(lower)} – {bound(upper)}"
+        cells = [Cell(ends, lower if isfinite(lower) else None)]
+        cells += [_cell(row[key], write[key]) for key in write]
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
-        rows.append(Row(name, cells, round(filled, 3), remarks))
+        rows.append(Row(name, cells, remarks))
     return rows
 
 
@@ -156,37 +154,32 @@ def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
     return Cell(write(value), round(value, 6))
 
 
-def render_comparison(evaluation: Evaluation, name: str) -> str:
+def render_comparison(evaluation: study.evaluation.Evaluation, name: str) -> str:
     """One self-contained HTML page about methods that were compared on held-out rows."""
-    first, *others = comparison.notes(evaluation) or [""]
-    tables = [_listed(table) for table in comparison.all_tables(evaluation)]
+    # ``study`` loads comparisons on use: their methods need much of scikit-learn.
+    first, *others = study.comparison.notes(evaluation) or [""]
+    tables = [_listed(table) for table in study.comparison.all_tables(evaluation)]
     return render_page("comparison", name, {"lede": first, "notes": others, "tables": tables})
 
 
-def _listed(table: comparison.TextTable) -> dict[str, object]:
+def _listed(table: study.comparison.TextTable) -> dict[str, object]:
     """A table as headings and rows of cells."""
-    marks = table.best.map(lambda best: "best" if best else "")
-    marks = marks.mask(table.ties, "tie")
+    marks = table.best.map({True: "best", False: ""}.get).mask(table.ties, "tie")
     rows = [
-        [Cell(_signs(text), _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
+        [_compared(text, mark) for text, mark in zip(texts, marked, strict=True)]
         for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
     ]
     title = f"{table.title[:1].upper()}{table.title[1:]}"
     return {"title": title, "headings": list(table.cells.columns), "rows": rows}
 
 
-def _signs(text: str) -> str:
-    """A number with a real minus sign; other text as it is."""
-    return text if isinstance(_number(text), str) else text.replace("-", "−")
-
-
-def _number(text: str) -> float | str | None:
-    """The number that a cell begins with, to sort by; the text itself if there is none."""
+def _compared(text: str, mark: str) -> Cell:
+    """A cell that is sorted by the number it begins with, if there is one; else by its text."""
     try:
         value = float(text.split("±")[0])
     except ValueError:
-        return text
-    return value if isfinite(value) else None
+        return Cell(text, text, mark)
+    return Cell(text.replace("-", "−"), value if isfinite(value) else None, mark)
 
 
 # Templates.
@@ -199,17 +192,12 @@ def template_part(name: str) -> str:
 
 
 def render_page(
-    kind: str,
-    name: str,
-    content: dict[str, Any],
-    scripts: Sequence[str] = ("tables.js",),
-    styles: Sequence[str] = ("style.css",),
+    kind: str, name: str, content: dict[str, Any], scripts: Sequence[str] = ("tables.js",)
 ) -> str:
-    """A page of one kind with its scripts and styles; its policy allows no other script."""
+    """A page of one kind with its scripts; its policy allows no others."""
     script = "".join(map(template_part, scripts))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = {"name": name, "script": script, "script_hash": digest}
-    page["style"] = "".join(map(template_part, styles))
     return str(environment().get_template(f"{kind}.html.j2").render(content | page))
 
 

@@ -16,20 +16,20 @@ import pandas as pd
 from deeptobit import likelihood
 from deeptobit.app.report.card import json_value
 from deeptobit.app.report.page import render_page
-from deeptobit.app.report.pictures import mean_features
+from deeptobit.app.report.pictures import mean_features, usual_times
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.effects import FeatureRanges
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.estimators.conformal import central_interval
+from deeptobit.estimators.inputs import feature_names
 from deeptobit.network import Trees
 
 COVERAGES = (0.5, 0.9)  # of the intervals that are drawn
 _N_POINTS = 49  # of the curve of all people
 _MOST_ROWS = 2000  # whose predictions make that curve
 _CLOSE = 1e-9  # relative error that rounding explains
-_REACH = 1.7  # standard deviations of time around its mean; about the ends of even visits
 
 Numbers = dict[str, Any]
 
@@ -93,7 +93,7 @@ def render_patient_page(
     scripts = ["distribution.js", "patient.js"]
     if isinstance(estimator, MixedTobitRegressor):
         scripts.insert(1, "visits.js")
-    return render_page("patient", name or title, content, scripts, ("style.css", "patient.css"))
+    return render_page("patient", name or title, content, scripts)
 
 
 def as_json(numbers: Numbers) -> str:
@@ -151,14 +151,13 @@ def _visits(model: MixedTobitRegressor) -> Numbers:
     names = list(getattr(model, "feature_names_in_", ()))
     has_slopes = effects.own.shape[1] > 1
     place = names.index(column) if column in names else n_features if has_slopes else None
-    start, unit = units.time
     return {
         **{name: _packed(getattr(effects, name)) for name in ("own", "shared", "visit")},
         "sigma": effects.sigma,
         **{name: getattr(units, name) for name in ("location", "scale", "time")},
         "name": column or "time",
         "place": place,
-        "range": [max(start - _REACH * unit, min(start, 0.0)), start + _REACH * unit],
+        "range": usual_times(model),
     }
 
 
@@ -172,9 +171,8 @@ def _layers(model: Any) -> list[Numbers]:
     for layer in model.layers_:
         skips = layer.V.shape[1] > n_tasks
         sees = "x" if not found else "both" if skips or found[-1]["kind"] == "trees" else "below"
-        found.append(
-            {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
-        )
+        part = {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
+        found.append(part)
     return found
 
 
@@ -261,9 +259,8 @@ def _packed(values: Any) -> Any:
 
 def _plain(model: Any) -> Encoder:
     """The fields of an estimator, which knows nothing of its rows."""
-    names = getattr(model, "feature_names_in_", None)
-    names = [f"x{place}" for place in range(model.n_features_in_)] if names is None else names
-    columns = (EncodedColumn(str(name), (), None, (0.0,), False, (False,)) for name in names)
+    names = feature_names(model)
+    columns = (EncodedColumn(name, (), None, (0.0,), False, (False,)) for name in names)
     return Encoder(tuple(columns), "error")
 
 
@@ -288,12 +285,11 @@ def _fields(
             levels = [public.get(name, name).removeprefix(prefix) for name in names]
             field |= {"levels": levels, "reference": column.reference}
         elif ranges is not None:
-            ends = (ranges.low, ranges.median, ranges.high)
-            low, median, high = (float(end[place]) for end in ends)
-            field |= {"low": low, "typical": median, "high": high}
+            ends = {"low": ranges.low, "typical": ranges.median, "high": ranges.high}
+            field |= {name: end[place] for name, end in ends.items()}
         fields.append(field)
         place += len(column.features)
-    order = np.argsort([-effect for effect in _importance(model, encoder)], kind="stable")
+    order = np.argsort(-_importance(model, encoder), kind="stable")
     return [fields[at] for at in order]
 
 
@@ -307,14 +303,14 @@ def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
     return [found | title, *(field for field in fields if field is not found)]
 
 
-def _importance(model: Any, encoder: Encoder) -> list[float]:
+def _importance(model: Any, encoder: Encoder) -> FloatArray:
     """How far each column moves predictions by a standard deviation, in units of their noise."""
     means = np.array(mean_features(encoder))
     steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
     mean = _predict(model, np.vstack([means, means + steps]), "mean") / model.sigma_
     moved = np.abs(mean[1:] - mean[0]).mean(axis=1)
-    ends = np.cumsum([len(column.features) for column in encoder.columns])
-    return [float(part.max()) for part in np.split(moved, ends[:-1])]
+    widths = [len(column.features) for column in encoder.columns]
+    return np.maximum.reduceat(moved, np.cumsum([0, *widths[:-1]]))
 
 
 def _ranges(ranges: FeatureRanges | None) -> Numbers | None:
@@ -345,12 +341,6 @@ def _people(model: Any, scores: likelihood.Predictive) -> list[Numbers]:
     grid = low + np.linspace(0.0, 1.0, _N_POINTS)[:, None] * (high - low)
     noise = mixture.noise
     reached = [np.exp(noise.log_cdf((y - mixture.latent) / mixture.sigma)).mean(0) for y in grid]
-    cdf = np.stack(reached)  # of the score before censoring, (P, T)
-    return [
-        {
-            "low": float(low[task]),
-            "high": float(high[task]),
-            "cdf": [float(f"{value:.4f}") for value in cdf[:, task]],
-        }
-        for task in range(cdf.shape[1])
-    ]
+    curves = np.round(reached, 4).T  # of the score before censoring, (T, P)
+    parts = zip(low, high, curves, strict=True)
+    return [{"low": start, "high": end, "cdf": curve} for start, end, curve in parts]

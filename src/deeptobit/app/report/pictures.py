@@ -18,13 +18,12 @@ from deeptobit import inspection as plots
 from deeptobit.app.report.effects import Directions
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.report.words import bound, number, plural
-from deeptobit.app.study import FEWEST, FittedStudy, HeldOut
+from deeptobit.app.study import FEWEST, FittedStudy, HeldOut, Predicted
 from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.extras import require
-from deeptobit.inspection.style import Axes
-from deeptobit.metrics import centred_anmse, some_predictive, some_targets
+from deeptobit.metrics import centred_anmse, some_targets
 from deeptobit.targets import CensoredTargets
 
 # Figures as SVG inside the page: text stays text, and colours follow the page.
@@ -80,12 +79,6 @@ def new_figure(width: float, height: float, **grid: Any) -> tuple[Any, Any]:
     return figure, figure.subplots(**grid)
 
 
-def _remove_legend(ax: Axes) -> None:
-    """The page explains the marks once, in its own words."""
-    if (legend := ax.get_legend()) is not None:
-        legend.remove()
-
-
 def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     """A figure as inline SVG on the background of the page; its ids begin with ``name``."""
     figure.patch.set_visible(False)
@@ -117,25 +110,22 @@ def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWES
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
     rows = {task: _drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
-    return [_draw_outcome(held_out, table, task, rows[task]) for task in rows if rows[task].size]
+    targets, predictive = held_out.targets, held_out.predictive
+    every = Predicted(targets, predictive, predictive.mean(), held_out.coverage)
+    return [_draw_outcome(every, table, task, rows[task]) for task in rows if rows[task].size]
 
 
-def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
-    targets = some_targets(held_out.targets, [task])[rows]
-    predictive = some_predictive(held_out.predictive, [task])
-    shape, names = predictive.latent.shape, ("latent", "sigma", "lower", "upper")
-    parts: Any = {name: np.broadcast_to(getattr(predictive, name), shape)[rows] for name in names}
-    predictive = replace(predictive, **parts)
-    predicted, tail = predictive.mean(), 0.5 * (1.0 - held_out.coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
+def _draw_outcome(every: Predicted, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
+    one = every.of_tasks([task])
+    targets, predicted, (low, high) = one.targets[rows], one.point[rows], one.interval[:, rows]
     by_row = targets.entry_lower is not None or targets.entry_upper is not None
     if not by_row:
         low, high = _smooth(predicted, low), _smooth(predicted, high)
     figure, ax = new_figure(3.0, 2.6)
     figure.set_layout_engine("none")  # which would take half of the time for a page of panels
     ax.set_position(_PLACE)
-    plots.draw_predictions(targets, predicted, low, high, coverage=held_out.coverage, ax=ax)
-    _remove_legend(ax)
+    plots.draw_predictions(targets, predicted, low, high, coverage=one.coverage, ax=ax)
+    ax.get_legend().remove()  # the page explains the marks once, in its own words
     ax.set(title="", xlabel="predicted", ylabel="observed")
     for marks in ax.collections if by_row else ax.collections[1:]:  # the first is a band
         marks.set_rasterized(True)
@@ -205,7 +195,7 @@ def draw_layers(errors: FloatArray) -> Picture:
     alt = f"Bars: mean error relative to the mean after each layer: {means}"
     figure, ax = new_figure(2.6 + 0.9 * len(errors), 3.2)
     plots.draw_layers(errors, ax=ax)
-    _remove_legend(ax)
+    ax.get_legend().remove()
     return as_picture(figure, "layers", alt)
 
 
@@ -213,16 +203,11 @@ def draw_subspaces(directions: Directions) -> Picture:
     """Loadings of the shared directions on features and outcomes."""
     numbers = directions.features.columns
     names = [f"{number}\n{share}" for number, share in zip(numbers, directions.shares, strict=True)]
-    features, targets = directions.features.set_axis(names, axis=1), directions.targets
+    features, targets = (side.set_axis(names, axis=1) for side in directions[:2])
     n_rows = min(max(min(len(features), N_FEATURES), len(targets)), 60)
     figure, ax = new_figure(4.6 + 0.8 * features.shape[1], 1.6 + max(0.19 * n_rows, 1.0))
-    plots.draw_subspaces(
-        features,
-        targets.set_axis(names, axis=1),
-        n_features=N_FEATURES,
-        stable=directions.stable,
-        ax=ax,
-    )
+    stable = directions.stable
+    plots.draw_subspaces(features, targets, n_features=N_FEATURES, stable=stable, ax=ax)
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
     alt = (
@@ -251,6 +236,7 @@ TRAJECTORY_WORDS = (
     "with low, typical or high scores. The model made these people up; none is real."
 )
 _N_TIMES, _MOST_PANELS, _N_COLUMNS = 25, 8, 4
+_REACH = 1.7  # standard deviations of time around its mean; about the ends of even visits
 _PEOPLE = {0.1: "#d55e00", 0.5: "#5f5f5f", 0.9: "#0072b2"}  # quantiles at early visits, colours
 
 
@@ -265,10 +251,9 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
     shown = np.flatnonzero(np.isfinite(model.lower_) & np.isfinite(model.upper_))[:_MOST_PANELS]
     if not shown.size:
         return None
-    start, unit = model._units.time
-    time = np.linspace(max(start - 1.7 * unit, min(start, 0.0)), start + 1.7 * unit, _N_TIMES)
+    start, end = usual_times(model)
     X = pd.DataFrame([mean_features(fitted.encoder)] * _N_TIMES, columns=fitted.encoder.features)
-    X[column] = time
+    X[column] = np.linspace(start, end, _N_TIMES)
     early, later = X.iloc[[0, 2]], X.iloc[2:]
     scores = model.predict_quantile(early, list(_PEOPLE)).reshape(2 * len(_PEOPLE), -1)
     visits, people = pd.concat([early] * len(_PEOPLE)), np.repeat(list(_PEOPLE), len(early))
@@ -289,7 +274,7 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
         for ends, colour in zip(bands, _PEOPLE.values(), strict=True):
             low, high = (percent(end, task) for end in ends)
             ax.fill_between(later[column], low, high, color=colour, alpha=0.25, linewidth=0)
-        ax.plot(time, percent(model.predict(X), task), color="#000000", linewidth=1.5)
+        ax.plot(X[column], percent(model.predict(X), task), color="#000000", linewidth=1.5)
         ax.set_title(model.target_names_[task], fontsize=9)
         ax.set_ylim(0, 100)
     for ax in axes[len(shown) :]:
@@ -297,6 +282,12 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
     figure.supxlabel(column, fontsize=9)
     figure.supylabel("percent of scale", fontsize=9)
     return as_picture(figure, "trajectories", f"Trajectories. {TRAJECTORY_WORDS}")
+
+
+def usual_times(model: MixedTobitRegressor) -> list[float]:
+    """From about the first to about the last of even visits."""
+    mean, unit = model._units.time
+    return [max(mean - _REACH * unit, min(mean, 0.0)), mean + _REACH * unit]
 
 
 def mean_features(encoder: Encoder) -> list[float]:

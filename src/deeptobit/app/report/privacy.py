@@ -7,7 +7,6 @@ everything.
 
 import re
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -97,7 +96,7 @@ def published_outcomes(
             for column in (measure, f"null_{measure}"):
                 if about.reported and column in row:
                     value = round(float(row[column]), 2 if about.style == "percent" else 9)
-                    found[column] = value if entries >= min_count and isfinite(value) else None
+                    found[column] = value if entries >= min_count and np.isfinite(value) else None
         rows.append(found)
     return rows
 

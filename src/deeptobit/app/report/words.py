@@ -1,7 +1,6 @@
 """What the numbers say, in sentences for someone who knows the outcomes and not the model."""
 
 from collections.abc import Sequence
-from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ def number(value: float, digits: int = 2) -> str:
     >>> number(-0.126), number(-0.001), number(float("nan"))
     ('−0.13', '0.00', '–')
     """
-    return UNKNOWN if isnan(value) else f"{value:z,.{digits}f}".replace("-", "−")
+    return UNKNOWN if np.isnan(value) else f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def significant(value: float) -> str:
@@ -50,7 +49,7 @@ def percent(value: float, digits: int = 0) -> str:
     >>> percent(0.1234), percent(0.905, 1), percent(float("nan"))
     ('12 %', '90.5 %', '–')
     """
-    return UNKNOWN if isnan(value) else f"{number(100.0 * value, digits)} %"
+    return UNKNOWN if np.isnan(value) else f"{number(100.0 * value, digits)} %"
 
 
 def measured(name: str, value: float) -> str:
@@ -75,9 +74,9 @@ def bound(value: float) -> str:
     >>> bound(30.0), bound(float("inf")), bound(float("nan"))
     ('30', 'open', 'by row')
     """
-    if isnan(value):
+    if np.isnan(value):
         return "by row"
-    return f"{value:g}".replace("-", "−") if isfinite(value) else "open"
+    return f"{value:g}".replace("-", "−") if np.isfinite(value) else "open"
 
 
 def listed(names: Sequence[str], shown: int = 6) -> str:
@@ -243,11 +242,9 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
         f"The {coverage} intervals of {{}} are too narrow: they hold fewer values than chance "
         "explains. Do not read them as a range for one person.": narrow,
     }
+    several = list(table.index) if len(table) > 1 else []
     return [
-        text.replace(
-            "{}",
-            "any outcome" if names == list(table.index) and len(names) > 1 else listed(names, 12),
-        )
+        text.replace("{}", "any outcome" if names == several else listed(names, 12))
         for text, names in sentences.items()
         if names
     ]
@@ -275,13 +272,11 @@ def reliability_words(errors: dict[str, float | None]) -> str:
     """How far predicted probabilities of the bounds are off; None if there are too few values."""
     if not errors:
         return "No outcome has a bound, so there is no probability of one to check."
-    distances, sentences = [], []
-    for side, error in errors.items():
-        if error is None:
-            sentences.append(f"Too few values are at the {side} bound, or off it, for a number.")
-        else:
-            distances.append(f"{number(100.0 * error, 1)} percentage points at the {side} bound")
-    if distances:
+    told = {side: number(100.0 * error, 1) for side, error in errors.items() if error is not None}
+    distances = [f"{points} percentage points at the {side} bound" for side, points in told.items()]
+    few = "Too few values are at the {} bound, or off it, for a number.".format
+    sentences = [few(side) for side in errors if side not in told]
+    if told:
         both = " and ".join(distances)
         sentences.insert(0, f"On average, predicted and observed shares differ by {both}.")
     return " ".join(sentences)
@@ -306,16 +301,15 @@ _BY_FOLDS = "by cross-validation within the training rows"
 def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
     """What was done, as the methods section of a paper says it."""
     n_columns = len(fitted.encoder.columns)
-    bounded = table[["lower", "upper"]].apply(np.isfinite).any(axis=1)
-    outcomes = plural(len(table), "outcome")
+    bounded = np.isfinite(table[["lower", "upper"]]).any(axis=None)
     model, facts = fitted.model, fitted.facts
     if isinstance(model, TobitRegressor):
         fit = "Each outcome was modelled by a Tobit regression on all features"
     elif isinstance(model, MixedTobitRegressor):
         effects = " and ".join(f"{effect}s" for effect in model.effects_)
-        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with " + (
-            f"random {effects} of people" if effects else "no random effects of people"
-        )
+        effects = f"random {effects}" if effects else "no random effects"
+        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with "
+        fit += f"{effects} of people"
     elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
         fit = (
             "Outcomes were modelled jointly by a stack of censored linear layers whose prior "
@@ -330,11 +324,8 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
             f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen "
             + ("by a rule, since rows were streamed" if fitted.streamed else _BY_FOLDS)
         )
-    censored = (
-        " Values at a bound of a scale entered the likelihood as censored, not as exact."
-        if bounded.any()
-        else ""
-    )
+    censored = " Values at a bound of a scale entered the likelihood as censored, not as exact."
+    censored = censored if bounded else ""
     gaps = (
         "Missing features were replaced by the mean of the training rows and marked by an indicator"
         if fitted.encoder.missing != "error"
@@ -347,7 +338,7 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
             "again within the training rows of each fold"
         )
     return (
-        f"We predicted {outcomes} from {plural(n_columns, 'feature')} in "
+        f"We predicted {plural(len(table), 'outcome')} from {plural(n_columns, 'feature')} in "
         f"{count(fitted.n_rows, min_count)} rows. {fit}.{censored} Predictions are the expected "
         f"value and the central {percent(fitted.held_out.coverage)} interval of the "
         f"predictive distribution. {gaps}; missing outcomes were left out entry by entry. {how}. "
