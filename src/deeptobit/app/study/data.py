@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +201,8 @@ class StudyData:
         Turns other tables into the same features.
     table : Table
         The table they were read from.
+    time : array of shape (N,) or None
+        When the visits were, for a model of repeated visits.
     """
 
     X: pd.DataFrame
@@ -208,6 +210,19 @@ class StudyData:
     groups: NDArray[np.object_] | None
     encoder: Encoder
     table: Table
+    time: FloatArray | None = None
+
+    def where(self, rows: Any) -> "StudyData":
+        """Some of the rows; the table stays whole."""
+        groups = None if self.groups is None else self.groups[rows]
+        time = None if self.time is None else self.time[rows]
+        X, targets = self.X.iloc[rows], self.targets[rows]
+        return replace(self, X=X, targets=targets, groups=groups, time=time)
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups; None if the study has none."""
+        return None if self.groups is None else len(set(self.groups))
 
 
 def read_data(study: Study, path: Path | None = None) -> Table:

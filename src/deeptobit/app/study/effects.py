@@ -226,8 +226,7 @@ def learn_effects(
         rows = X.iloc[:: -(-len(X) // n_rows)]
         for feature in range(n_features):
             effect[:, feature] = _difference(model, rows, feature, levels.get(feature), step)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is not determined, whose interval is unknown
+    with warnings.catch_warnings(action="ignore"):  # of what has no interval
         reach = _half_widths(model, X, slope, groups, n_jobs) * step
     return Effects(step, effect, effect - reach, effect + reach)
 
@@ -317,8 +316,7 @@ def stable_loadings(
     if not can_resample(model, X) or hasattr(model, "trees_") or len(X) < _FEWEST_TO_SPLIT:
         return None
     options: Any = {"n_boot": _N_DRAWS, "n_splits": _N_SPLITS, "groups": groups, "n_jobs": n_jobs}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of quarters of the rows
+    with warnings.catch_warnings(action="ignore"):  # of quarters of the rows
         try:
             found = model.subspace_stability(0, **options)
         except ValueError:  # no feature has an effect, or a quarter of the rows cannot be fitted

@@ -353,8 +353,7 @@ def _fit_and_measure(
     targets = some_targets(data.targets, job.tasks)
     train, test = targets[split.train], targets[split.test]
     # Warnings are counted: a hundred fits would repeat the same ones.
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with threadpool_limits(1), warnings.catch_warnings(record=True, action="always") as caught:
         model = clone(methods[job.method])
         if "cv" in model.get_params(deep=False):
             model.set_params(cv=job.folds)

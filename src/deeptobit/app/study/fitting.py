@@ -10,14 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
-from deeptobit.app.study import config
+from deeptobit.app.study import config, visits
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
+from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
@@ -32,65 +31,45 @@ from deeptobit.targets import CensoredTargets
 # Predictions for held-out rows.
 
 
-def fit_rows(
-    model: CensoredRegressor,
-    data: StudyData,
-    time: FloatArray | None = None,
-    rows: Any = slice(None),
-) -> None:
-    """Fit a model to some rows of the data, on one core."""
-    given = {"groups": data.groups, "time": time}
+def fit_rows(model: CensoredRegressor, data: StudyData) -> None:
+    """Fit a model to the data of a study, on one core."""
+    given = {"groups": data.groups, "time": data.time}
     options: dict[str, Any] = {
-        name: values[rows]
+        name: values
         for name, values in given.items()
         if values is not None and has_fit_parameter(model, name)
     }
     with one_blas_thread():
-        model.fit(data.X.iloc[rows], data.targets[rows], **options)
+        model.fit(data.X, data.targets, **options)
 
 
 def predict_fold(
-    model: CensoredRegressor,
-    data: StudyData,
-    time: FloatArray | None,
-    fold: auto.Fold,
-    coverage: float,
+    model: CensoredRegressor, data: StudyData, fold: auto.Fold, coverage: float
 ) -> tuple[HeldOut, pd.DataFrame | None]:
     """Fit the model and the null model outside a fold, and predict the rows inside.
 
     A mixed model forecasts them from earlier visits; then errors by horizon are the second result.
     """
-    errors = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows warns
-        fit_rows(model, data, time, fold.train)
-        X, targets, groups = data.X.iloc[fold.test], data.targets[fold.test], data.groups
-        if isinstance(model, estimators.MixedTobitRegressor) and groups is not None:
-            if time is not None:
-                from deeptobit.app.study import visits  # for such models alone
-
-                errors = visits.forecast_errors(model, data.X, data.targets, groups, time, fold)
-            groups = groups[fold.test]
-        training = data.targets[fold.train]
-        return predict_test_rows(model, X, targets, training, coverage, groups), errors
+    training, hidden, errors = data.where(fold.train), data.where(fold.test), None
+    with warnings.catch_warnings(action="ignore"):  # the fit to all rows warns
+        fit_rows(model, training)
+        if isinstance(model, estimators.MixedTobitRegressor) and data.time is not None:
+            errors = visits.forecast_errors(model, data, fold)
+        return predict_test_rows(model, hidden, training.targets, coverage), errors
 
 
 def predict_test_rows(
-    model: CensoredRegressor,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    training: CensoredTargets,
-    coverage: float,
-    groups: NDArray[Any] | None = None,
+    model: CensoredRegressor, data: StudyData, training: CensoredTargets, coverage: float
 ) -> HeldOut:
     """Predictions of a fitted model, and of the null model of its training rows."""
-    predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds, groups)
+    targets = data.targets
+    bounds = targets.lower_bounds, targets.upper_bounds
+    predictive = predict_rows(model, data.X, *bounds, data.groups)
     stages = [predictive.mean()]
     if hasattr(model, "staged_predict"):
         by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
-        stages = list(model.staged_predict(X, **by_row))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
+        stages = list(model.staged_predict(data.X, **by_row))
+    with warnings.catch_warnings(action="ignore"):  # the fit has warned of what concerns all rows
         null = predict_null(model.noise_, training, targets)
     return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
@@ -312,30 +291,26 @@ def fit_study(
     started = perf_counter()
     findings = diagnose(study, data) if findings is None else findings
     # Rows without outcomes could fill a whole fold.
-    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
-    groups = None if data.groups is None else data.groups[rows]
-    data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
+    data = data.where(np.flatnonzero(~data.targets.missing.all(axis=1)))
     check_enough(study, data)
     try:
         model, warned, folds, held_out, forecasts = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = perf_counter() - started
-    tested = np.sort(np.concatenate([fold.test for fold in folds]))
-    labels = None if groups is None else (str(study.data.group), groups[tested])
+    tested = data.where(np.sort(np.concatenate([fold.test for fold in folds])))
+    labels = None if tested.groups is None else (str(study.data.group), tested.groups)
     return describe_fit(
         study,
         model,
-        data.encoder,
-        data.X,
+        data,
         held_out,
-        groups,
         n_jobs,
         findings=(*findings, *too_good(held_out), *warned),
         facts={"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
-        n_groups=None if groups is None else len(set(groups)),
-        subgroups=measure_parts(held_out, data.X.iloc[tested], data.encoder, labels),
+        n_groups=data.n_groups,
+        subgroups=measure_parts(held_out, tested.X, data.encoder, labels),
         forecasts=forecasts,
     )
 
@@ -343,10 +318,8 @@ def fit_study(
 def describe_fit(
     study: Study,
     model: CensoredRegressor,
-    encoder: Encoder,
-    X: pd.DataFrame,
+    data: StudyData,
     held_out: HeldOut,
-    groups: NDArray[Any] | None = None,
     n_jobs: int | None = None,
     *,
     facts: dict[str, str],
@@ -354,20 +327,20 @@ def describe_fit(
 ) -> FittedStudy:
     """A fitted model with its settings and versions, and where the features lie and what they do.
 
-    ``X`` are rows to learn the latter from, those of the fit if it was in memory, with their
-    ``groups``; ``about`` are the other attributes of the fitted study.
+    ``data`` are rows to learn the latter from, those of the fit if it was in memory; ``about`` are
+    the other attributes of the fitted study.
     """
     versions = config.versions() | {"seed": str(study.model.seed), "date": str(date.today())}
     return FittedStudy(
         model=model,
-        encoder=encoder,
+        encoder=data.encoder,
         name=study.source.path.stem,
         text=config.settings_text(study),
         held_out=held_out,
         facts=versions | facts,
-        ranges=learn_ranges(X, encoder),
-        effects=learn_effects(model, X, encoder, groups, n_jobs),
-        stable=stable_loadings(model, X, groups, n_jobs),
+        ranges=learn_ranges(data.X, data.encoder),
+        effects=learn_effects(model, data.X, data.encoder, data.groups, n_jobs),
+        stable=stable_loadings(model, data.X, data.groups, n_jobs),
         **about,
     )
 
@@ -376,32 +349,16 @@ def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
 ) -> tuple[CensoredRegressor, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
     """The model of all rows, its warnings, the folds, their predictions, and errors by horizon."""
-    groups, n_rows, time = data.groups, len(data.X), None
-    mixed = isinstance(study.model, config.MixedSettings)
-    if mixed:
-        from deeptobit.app.study import visits  # for such models alone
-
-        time = visits.read_times(study, data.X)
-        folds = visits.last_visits(study, groups, time)
+    if isinstance(study.model, config.MixedSettings):
+        data = replace(data, time=visits.read_times(study, data.X))
+        folds = visits.last_visits(study, data)
     else:
-        n_folds = _count_folds(study, groups, n_rows)
-        folds = list(auto.make_folds(n_rows, n_folds, groups, study.model.seed))
-
-    def make(
-        labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None
-    ) -> CensoredRegressor:
-        if mixed:
-            return visits.make_mixed(study)
-        # One held-out part is enough to choose by where rows are many.
-        many = isinstance(study.model, config.AutoSettings) and n_rows > auto.MANY_ROWS
-        cv: Any = "auto" if many else _count_folds(study, labels, n_rows)
-        return make_model(study, cv=cv, n_jobs=n_jobs)
-
+        n_folds = _count_folds(study, data)
+        folds = list(auto.make_folds(len(data.X), n_folds, data.groups, study.model.seed))
     progress(0, len(folds) + 1)
-    model = make(groups, n_rows, n_jobs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit_rows(model, data, time)
+    model = _make_for(study, data, n_jobs)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        fit_rows(model, data)
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
@@ -409,11 +366,11 @@ def _fit_all(
     # Workers need no table.
     rows = replace(data, table=data.table.where(np.zeros(len(data.table), dtype=np.bool_)))
     for fold in folds:
-        outside = make(None if groups is None else groups[fold.train], len(fold.train))
-        if not mixed:
+        outside = _make_for(study, data.where(fold.train))
+        if not isinstance(outside, estimators.MixedTobitRegressor):
             # One noise family for all folds, or their predictions could not be scored together.
             outside.set_params(noise=model.noise_)
-        jobs.append(delayed(predict_fold)(outside, rows, time, fold, study.evaluation.coverage))
+        jobs.append(delayed(predict_fold)(outside, rows, fold, study.evaluation.coverage))
     parts: list[HeldOut] = []
     errors: list[pd.DataFrame] = []
     for part, of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
@@ -424,9 +381,18 @@ def _fit_all(
     return model, as_findings(caught), folds, join_folds(data.targets, folds, parts), forecasts
 
 
-def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
+def _make_for(study: Study, data: StudyData, n_jobs: int | None = None) -> CensoredRegressor:
+    """The unfitted estimator for some rows, which decide on its folds."""
+    if isinstance(study.model, config.MixedSettings):
+        return visits.make_mixed(study)
+    # One held-out part is enough to choose by where rows are many.
+    many = isinstance(study.model, config.AutoSettings) and len(data.X) > auto.MANY_ROWS
+    return make_model(study, cv="auto" if many else _count_folds(study, data), n_jobs=n_jobs)
+
+
+def _count_folds(study: Study, data: StudyData) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
-    return min(study.model.cv, n_rows if groups is None else len(set(groups)))
+    return min(study.model.cv, data.n_groups or len(data.X))
 
 
 _TOO_GOOD = 0.98  # R² on held-out rows

@@ -68,8 +68,8 @@ class Plan:
         drawn = Predictive(self.noise, entries, sigma, self.lower, self.upper)
         Y = drawn.sample(rng, 1)[..., 0]
         model = TobitRegressor(lower=self.lower, upper=self.upper, noise=self.noise)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CensoringWarning)  # counts as not significant
+        # What is not determined counts as not significant.
+        with warnings.catch_warnings(action="ignore", category=CensoringWarning):
             table = model.fit(X, Y).summary(confidence=confidence).xs("x0", level="term")
         width = (table["ci_high"] - table["ci_low"]).fillna(np.inf)
         found: dict[str, float] = {

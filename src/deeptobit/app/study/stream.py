@@ -245,8 +245,8 @@ def read_test_rows(
     n_values: NDArray[np.int64],
     held_out: HeldOutRows,
     n_held_out: int,
-) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
-    """Features and targets of held-out rows, and targets of training rows for the null model.
+) -> tuple[data.StudyData, CensoredTargets]:
+    """Held-out rows, and targets of training rows for the null model.
 
     Rows without outcomes are left out. Large groups may hold out more than 10,000 rows, of which a
     random sample is read. Of the training rows about 10,000 values of every target are read, the
@@ -270,8 +270,11 @@ def read_test_rows(
         raise StudyError(f"{table.file}: no held-out row has a target; add rows")
 
     features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
-    test, train = (np.concatenate(parts, axis=1) for parts in (tested, training))
-    return features, data.as_targets(study, test), data.as_targets(study, train)
+    test, train = (
+        data.as_targets(study, np.concatenate(parts, axis=1)) for parts in (tested, training)
+    )
+    shown = Table(features, table.file, np.arange(len(features)))
+    return data.StudyData(features, test, None, encoder, shown), train
 
 
 class TrainingRows(LocalSource):
@@ -371,14 +374,15 @@ def stream_study(
         n_held_out = held_out.count(table)
         n_training = table.n_rows - n_held_out
         rows = TrainingRows(table, encoder, held_out, n_training)
-        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with (
+            one_blas_thread(),
+            warnings.catch_warnings(record=True, action="always") as caught,
+        ):
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
-        X, targets, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
+        sample, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
     seconds = perf_counter() - started
-    tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
-    sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
+    tested = predict_test_rows(network, sample, training, study.evaluation.coverage)
     found = doctor.diagnose(study, sample, ("bound", "collinear"))
     history = network.history_
     facts = {
@@ -390,12 +394,11 @@ def stream_study(
     return describe_fit(
         study,
         network,
-        encoder,
-        X,
+        sample,
         tested,
         findings=(*found, *as_findings(caught)),
         facts=facts,
         n_rows=table.n_rows,
         n_groups=None if groups is None else groups.n_groups,
-        subgroups=measure_parts(tested, X, encoder),
+        subgroups=measure_parts(tested, sample.X, encoder),
     )

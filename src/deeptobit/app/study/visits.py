@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from deeptobit import auto
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import read_groups, read_targets
+from deeptobit.app.study.data import StudyData, read_groups, read_targets
 from deeptobit.app.study.fitted import FittedStudy, digits, predict_rows, predicted_columns
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
-from deeptobit.targets import CensoredTargets
 
 _FOLDS = 2  # of people, whose last visits are hidden in turn
 _BINS = 4  # of horizons, where they are not the same few for all
@@ -44,18 +43,17 @@ def read_times(study: Study, X: pd.DataFrame) -> FloatArray | None:
     return X[column].to_numpy(dtype=np.float64)
 
 
-def last_visits(
-    study: Study, groups: NDArray[Any] | None, time: FloatArray | None
-) -> list[auto.Fold]:
+def last_visits(study: Study, data: StudyData) -> list[auto.Fold]:
     """The last visits of people who have two, half of them at a time, and all other visits."""
-    if groups is None:
+    if data.groups is None:
         raise study.source.error(
             ("model", "kind"),
             'kind = "mixed" is for people with several visits: name the column of the person as '
             "[data] group, and that of the visit's time as [data] time",
         )
-    rows = np.arange(len(groups))
-    frame = pd.DataFrame({"person": groups, "time": rows if time is None else time, "row": rows})
+    rows = np.arange(len(data.groups))
+    time = rows if data.time is None else data.time
+    frame = pd.DataFrame({"person": data.groups, "time": time, "row": rows})
     frame = frame.sort_values(["time", "row"], kind="stable")
     several = frame.groupby("person", sort=False)["row"].transform("size") > 1
     last = frame[several].groupby("person", sort=False)["row"].last().sort_values().to_numpy()
@@ -65,22 +63,16 @@ def last_visits(
     return [auto.Fold(np.setdiff1d(rows, part), part) for part in hidden]
 
 
-def forecast_errors(
-    model: MixedTobitRegressor,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    groups: NDArray[Any],
-    time: FloatArray,
-    fold: auto.Fold,
-) -> pd.DataFrame:
+def forecast_errors(model: MixedTobitRegressor, data: StudyData, fold: auto.Fold) -> pd.DataFrame:
     """Errors of forecasts of hidden visits, mean over targets, and how far ahead they are.
 
     Ranked probability scores in standard deviations of the targets: of the model, of the same model
     without the person's history, and of the last value carried forward, which is a point.
     """
-    scale = np.nanstd(targets.values, axis=0)
+    groups, time = np.asarray(data.groups), np.asarray(data.time)  # both are there
+    scale = np.nanstd(data.targets.values, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
-    X, who, hidden = X.iloc[fold.test], groups[fold.test], targets[fold.test]
+    X, who, hidden = data.X.iloc[fold.test], groups[fold.test], data.targets[fold.test]
     values = model._people.last_recorded(who, model._units.location, model._units.scale)
     known = ~np.isnan(hidden.values) & ~np.isnan(values)
 
