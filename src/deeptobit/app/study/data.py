@@ -415,8 +415,9 @@ def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
     Where the study names a column of limits, a side is open in rows without one, and in all rows
     of a table that lacks the column.
     """
-    limits = [[_limits(target, side, table)[0] for target in study.targets] for side in _OPEN]
+    limits = [[_limits(target, side, table) for target in study.targets] for side in _OPEN]
     lower, upper = map(np.column_stack, limits)
+    lower, upper = np.fmax(lower, -np.inf), np.fmin(upper, np.inf)  # open where blank
     crossed = lower >= upper
     for task in np.flatnonzero(crossed.any(axis=0)).tolist():
         raise StudyError(
@@ -431,14 +432,12 @@ def _fixed_bound(target: TargetSettings, side: str) -> float:
     return float(bound) if isinstance(bound, int | float) else _OPEN[side]
 
 
-def _limits(target: TargetSettings, side: str, table: Table) -> tuple[FloatArray, BoolArray]:
-    """Limits of one side by row, ∓inf where open, and where a column of limits is blank."""
+def _limits(target: TargetSettings, side: str, table: Table) -> FloatArray:
+    """Limits of one side by row, ∓inf where open, NaN where a column of limits is blank."""
     bound = getattr(target, side)
-    limits = np.full(len(table), _fixed_bound(target, side))
     if isinstance(bound, str) and bound in table.columns:
-        limits = table.numbers(bound, f"the {side} limit of {target.name!r}, column")
-    blank = np.isnan(limits)
-    return np.where(blank, _OPEN[side], limits), blank
+        return table.numbers(bound, f"the {side} limit of {target.name!r}, column")
+    return np.full(len(table), _fixed_bound(target, side))
 
 
 def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatArray:
@@ -455,10 +454,10 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatA
     above = above | _flags(target, target.above, table)
     refuse(below & above, "is flagged both below and above detection")
     known = ~np.isnan(values) | below | above
-    lower, no_lower = _limits(target, "lower", table)
-    upper, no_upper = _limits(target, "upper", table)
-    refuse(no_lower & known, f"has a value, but no lower limit in {target.lower!r}")
-    refuse(no_upper & known, f"has a value, but no upper limit in {target.upper!r}")
+    lower, upper = (_limits(target, side, table) for side in _OPEN)
+    refuse(np.isnan(lower) & known, f"has a value, but no lower limit in {target.lower!r}")
+    refuse(np.isnan(upper) & known, f"has a value, but no upper limit in {target.upper!r}")
+    lower, upper = np.fmax(lower, -np.inf), np.fmin(upper, np.inf)  # open where blank
     # A flagged cell holds its own limit, or is blank and takes that of the row.
     lower = np.where(below, np.fmax(values, lower), lower)
     upper = np.where(above, np.fmin(values, upper), upper)

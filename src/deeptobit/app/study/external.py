@@ -10,7 +10,7 @@ from deeptobit.app.study.columns import named_columns
 from deeptobit.app.study.data import read_targets
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
-from deeptobit.app.study.measures import MEASURES, measure
+from deeptobit.app.study.measures import MEASURES, measure, recorded_errors
 from deeptobit.app.study.tables import StudyError, Table, did_you_mean
 from deeptobit.estimators.base import fit_recalibration
 
@@ -72,7 +72,7 @@ def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
         raise StudyError(f"{table.file} has no outcome to compare predictions with")
     predictive = predict_rows(fitted.model, X, targets.lower_bounds, targets.upper_bounds)
     found, _, free = fit_recalibration(fitted.model, predictive, targets)
-    error = pd.DataFrame(np.where(targets.has_value, predictive.mean() - targets.values, np.nan))
+    error = pd.DataFrame(recorded_errors(targets, predictive.mean()))
     level = found.intercept + (found.slope - 1.0) * predictive.latent.mean(axis=0)
     columns = {
         "entries": (~targets.missing).sum(axis=0),

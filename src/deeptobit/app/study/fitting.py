@@ -331,6 +331,7 @@ def describe_fit(
     the other attributes of the fitted study.
     """
     versions = config.versions() | {"seed": str(study.model.seed), "date": str(date.today())}
+    resampling = {"groups": data.groups, "n_jobs": n_jobs}
     return FittedStudy(
         model=model,
         encoder=data.encoder,
@@ -339,8 +340,8 @@ def describe_fit(
         held_out=held_out,
         facts=versions | facts,
         ranges=learn_ranges(data.X, data.encoder),
-        effects=learn_effects(model, data.X, data.encoder, data.groups, n_jobs),
-        stable=stable_loadings(model, data.X, data.groups, n_jobs),
+        effects=learn_effects(model, data.X, data.encoder, **resampling),
+        stable=stable_loadings(model, data.X, **resampling),
         **about,
     )
 

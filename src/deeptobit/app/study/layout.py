@@ -16,6 +16,7 @@ import pandas as pd
 
 from deeptobit.app.study.tables import BLANKS, Remark, StudyError, Table
 from deeptobit.arrays import BoolArray, listed
+from deeptobit.extras import require
 
 MOST_LINES = 50  # that are looked at
 _WIDE = 0.6  # of the usual number of cells, which a row of names has
@@ -188,20 +189,6 @@ def _repeated_headers(table: Table) -> BoolArray:
 # Columns of the same name.
 
 
-def letter_of(place: int) -> str:
-    """The letter of a column in a sheet, counted from 0.
-
-    Examples
-    --------
-    >>> letter_of(0), letter_of(25), letter_of(26), letter_of(702)
-    ('A', 'Z', 'AA', 'AAA')
-    """
-    letters = ""
-    while place >= 0:
-        letters, place = chr(ord("A") + place % 26) + letters, place // 26 - 1
-    return letters
-
-
 def without_copies(
     frame: pd.DataFrame, places: dict[str, int], file: str
 ) -> tuple[list[str], list[Remark]]:
@@ -215,11 +202,12 @@ def without_copies(
         By such a name, the place of the column in its file.
     file : str
     """
+    letter_of = require("openpyxl.utils", "app").get_column_letter
     copies, remarks, by_name = list[str](), list[Remark](), defaultdict[str, list[str]](list)
     for name in places:
         by_name[name.split(APART)[0]].append(name)
     for name, (first, *others) in by_name.items():
-        letters = " and ".join(letter_of(places[each]) for each in (first, *others))
+        letters = " and ".join(letter_of(places[each] + 1) for each in (first, *others))
         if not all(frame[first].equals(frame[other]) for other in others):
             raise StudyError(
                 f"{file}: columns {letters} are both called {name!r} and differ; rename one of them"

@@ -99,6 +99,11 @@ def covered(of: Predicted) -> FloatArray:
     return np.where(targets.missing, np.nan, share)
 
 
+def recorded_errors(targets: CensoredTargets, point: FloatArray) -> FloatArray:
+    """Predictions less recorded values, (N, T); NaN where none was recorded."""
+    return np.where(targets.has_value, point - targets.values, np.nan)
+
+
 def has_known(targets: CensoredTargets) -> BoolArray:
     """Targets of which something is known, (T,)."""
     return np.asarray((~targets.missing).any(axis=0))
@@ -162,11 +167,7 @@ MEASURES: dict[str, Measure] = {
     "mae": Measure(
         "typical error",
         "the mean absolute error, in points of the outcome",
-        lambda of: np.mean(
-            np.abs(np.where(of.targets.has_value, of.targets.values - of.point, 0.0)),
-            axis=0,
-            where=of.targets.has_value,
-        ),
+        lambda of: np.nanmean(np.abs(recorded_errors(of.targets, of.point)), axis=0),
         "lower",
         style="significant",
         in_units=True,

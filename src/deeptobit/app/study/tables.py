@@ -214,14 +214,12 @@ class Table:
     def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
         if column not in self._text:
-            cells, names = self.cells[column], self.labels.get(column)
+            cells, names = self.cells[column], self.labels.get(column, {})
             repair, codes = self.repairs.get(column), self._codes(column)
             if codes and cells.dtype.kind in "iuf":
                 cells = cells.mask(cells.isin(codes))
-            if names is not None:
-                text = cells.map(lambda code: names.get(code, as_text(code)), na_action="ignore")
-            elif cells.dtype.kind in "biufMm":
-                text = cells.map(as_text, na_action="ignore")
+            if names or cells.dtype.kind in "biufMm":
+                text = cells.map(lambda cell: names.get(cell, as_text(cell)), na_action="ignore")
             else:
                 text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
                 text = text.mask(text.isin(self._missing(column)))
