@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from time import perf_counter
 from typing import Any, Literal
@@ -20,8 +20,8 @@ from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
+from deeptobit.app.study.formats import as_study_error
 from deeptobit.app.study.measures import HeldOut
-from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
@@ -174,9 +174,7 @@ def make_model(
         )
     if isinstance(settings, config.TobitSettings):
         return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
-    options = asdict(settings) | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
-    del options["kind"]
-    options["random_state"] = options.pop("seed")
+    options = settings.options() | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
     if isinstance(settings, config.NetworkSettings):
         return estimators.SubspaceNetworkCV(**options)
     return estimators.AutoTobitRegressor(**options | {"members": settings.members or "auto"})
@@ -293,10 +291,8 @@ def fit_study(
     # Rows without outcomes could fill a whole fold.
     data = data.where(np.flatnonzero(~data.targets.missing.all(axis=1)))
     check_enough(study, data)
-    try:
+    with as_study_error(f"{data.table.file}: the model cannot be fitted: "):
         model, warned, folds, held_out, forecasts = _fit_all(study, data, n_jobs, progress)
-    except ValueError as error:
-        raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = perf_counter() - started
     tested = data.where(np.sort(np.concatenate([fold.test for fold in folds])))
     labels = None if tested.groups is None else (str(study.data.group), tested.groups)

@@ -7,7 +7,6 @@ programs come whole, as one frame.
 
 import csv
 import datetime
-import json
 import os
 import re
 import subprocess
@@ -25,6 +24,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from deeptobit.app.study import layout
@@ -493,25 +493,6 @@ def _typed(cells: Sequence[Cell]) -> Any:
 
 # SPSS and Stata.
 
-# Read in a process of its own: the parser is C code, and a damaged file can end its process.
-_READ = """
-import json, sys
-import pyarrow, pyreadstat
-path = sys.argv[1]
-read = pyreadstat.read_dta if path.lower().endswith(".dta") else pyreadstat.read_sav
-cells, about = read(path)
-facts = {"labels": {name: [[code, str(label)] for code, label in labels.items()
-                           if isinstance(code, (int, float))]
-                    for name, labels in about.variable_value_labels.items()},
-         "measure": about.variable_measure}
-for name in cells.columns[[dtype.kind == "O" for dtype in cells.dtypes]]:
-    cells[name] = cells[name].map(str, na_action="ignore")
-table = pyarrow.Table.from_pandas(cells, preserve_index=False)
-table = table.replace_schema_metadata({"facts": json.dumps(facts)})
-with pyarrow.ipc.new_stream(sys.stdout.buffer, table.schema) as out:
-    out.write_table(table)
-"""
-
 
 def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, str]]]:
     """The table of a statistics program, and labels of the codes of its categories.
@@ -519,20 +500,21 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
     Values that the file declares missing are missing. A column whose values all have labels holds
     categories, unless the file calls it ordinal or a scale.
     """
-    require("pyreadstat", "app")
-    arrow, ipc = require("pyarrow", "app"), require("pyarrow.ipc", "app")
-    run = subprocess.run([sys.executable, "-c", _READ, path.absolute()], capture_output=True)
+    pyreadstat = require("pyreadstat", "app")
+    is_stata = path.suffix.lower() == ".dta"
+    read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
     try:
-        table = ipc.open_stream(run.stdout).read_all()
-        facts = json.loads(table.schema.metadata[b"facts"])
-    except (arrow.ArrowException, ValueError, TypeError):
-        program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
+        # In a process of its own: the parser is C code, and a damaged file can end its process.
+        ((frame, about),) = Parallel(n_jobs=2)([delayed(read)(str(path.absolute()))])
+    except Exception:
+        program = "a Stata" if is_stata else "an SPSS"
         raise StudyError(f"{path.name} cannot be read as {program} file; save it again") from None
-    frame = table.to_pandas(ignore_metadata=True)
+    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        frame[name] = frame[name].map(str, na_action="ignore")
     labels: dict[str, dict[float, str]] = {}
-    for name, pairs in facts["labels"].items():
-        codes = {float(code): label for code, label in pairs}
-        nominal = facts["measure"].get(name, "unknown") in ("nominal", "unknown")
+    for name, meanings in about.variable_value_labels.items():
+        codes = {float(c): str(word) for c, word in meanings.items() if isinstance(c, int | float)}
+        nominal = about.variable_measure.get(name, "unknown") in ("nominal", "unknown")
         numeric = name in frame and frame[name].dtype.kind in "iuf"
         if numeric and nominal and frame[name].dropna().isin(codes).all():
             labels[name] = codes

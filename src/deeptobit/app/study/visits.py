@@ -1,7 +1,6 @@
 """Studies of repeated visits: last visits are held out, and people are forecast from a table."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,7 @@ _BINS = 4  # of horizons, where they are not the same few for all
 
 def make_mixed(study: Study) -> MixedTobitRegressor:
     """The unfitted model of ``kind = "mixed"``, which finds time in its column."""
-    options = asdict(study.model)
-    del options["kind"]
-    model = MixedTobitRegressor(random_state=options.pop("seed"), **options)
+    model = MixedTobitRegressor(**study.model.options())
     model._visit_columns = {} if study.data.time is None else {"time": study.data.time}
     return model
 
