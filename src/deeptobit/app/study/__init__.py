@@ -28,13 +28,7 @@ from deeptobit.app.study.fitting import fit_study, make_model
 from deeptobit.app.study.formats import convert_table, read_table
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
-from deeptobit.app.study.methods import (
-    Baseline,
-    InterceptOnly,
-    Regression,
-    Taskwise,
-    make_methods,
-)
+from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
 from deeptobit.app.study.planning import Plan, plan_of_study
 from deeptobit.app.study.propose import propose_study
 from deeptobit.app.study.stream import stream_study

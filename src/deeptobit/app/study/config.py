@@ -348,9 +348,7 @@ class EvaluationSettings:
 
     method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
     train_shares: tuple[float, ...] = key(
-        "a list of shares between 0 and 1",
-        each(is_share, 1),
-        (0.4, 0.5, 0.6, 0.7, 0.8),
+        "a list of shares between 0 and 1", each(is_share, 1), (0.4, 0.5, 0.6, 0.7, 0.8)
     )
     repeats: int = key("a whole number from 1", is_count, 5)
     folds: int = key("a whole number from 2", lambda value: is_count(value, 2), 5)

@@ -241,22 +241,20 @@ def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
     kind = 'kind = "auto"             # or "network", "tobit", or "mixed" for repeated visits'
     if proposal.time is not None:
         kind = 'kind = "mixed"            # people are forecast from their visits; or "auto"'
+    codes = ", ".join(map(toml_cell, missing))
     return {
         "id": _column("id", proposal.id, "a column that is different in every row"),
         "group": _column("group", proposal.group, "rows of a person, site or family stay together"),
         "time": _column("time", proposal.time, 'of a visit, as a number; for kind = "mixed"'),
-        "missing": f"missing = [{', '.join(map(toml_cell, missing))}]"
-        if missing
-        else "# missing = [-4, 999]",
+        "missing": f"missing = [{codes}]" if codes else "# missing = [-4, 999]",
         "kind": kind,
     }
 
 
 def _column(key: str, name: str | None, why: str) -> str:
     """The line that names a column, or an example as a comment."""
-    return (
-        f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_value(name)}  # {why}"
-    )
+    line = f'# {key} = "column"' if name is None else f"{key} = {toml_value(name)}"
+    return f"{line}  # {why}"
 
 
 def _target(target: ProposedTarget) -> str:

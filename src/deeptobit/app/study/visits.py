@@ -139,7 +139,6 @@ def forecast_table(
     future[study.data.time] = when
     people = np.asarray(last.index).repeat(len(at))
     y = known._at(future, people, None)._predictive(future)
-    columns = predicted_columns(y, coverage)
     n_tasks = len(model.target_names_)
     found: dict[str, Any] = {
         study.data.group or "person": people.repeat(n_tasks),
@@ -147,9 +146,8 @@ def forecast_table(
         "ahead": np.tile(np.asarray(at, float), len(last)).repeat(n_tasks),
         study.data.time: when.repeat(n_tasks),
     }
-    places = digits(fitted)
-    for what, values in columns.items():
-        each = [4 if "P(" in what else places[name] for name in model.target_names_]
-        rows = [values[:, task].round(number) for task, number in enumerate(each)]
-        found[what.strip() or "mean"] = np.column_stack(rows).ravel()
+    for what, values in predicted_columns(y, coverage).items():
+        places = [4] * n_tasks if "P(" in what else digits(fitted).values()
+        rounded = [column.round(number) for column, number in zip(values.T, places, strict=True)]
+        found[what.strip() or "mean"] = np.column_stack(rounded).ravel()
     return pd.DataFrame(found)
