@@ -391,8 +391,7 @@ class Scale(NamedTuple):
     @property
     def title(self) -> str:
         """Its name, source and bounds."""
-        goes = f"which goes from {self.lower:g} to {self.upper:g}"
-        return f"{self.name} ({self.source}), {goes}"
+        return f"{self.name} ({self.source}), which goes from {self.lower:g} to {self.upper:g}"
 
 
 # Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.

@@ -59,12 +59,11 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     [np.float64(0.5), 'null', 'mae', np.int64(2)]
     """
     table = by_split(evaluation.results)
+    shares: Any = [("all", table)] if over_shares else list(table.groupby("share"))
     parts = []
     for name, (_, better) in _columns().items():
-        for share, column in (
-            [("all", table[name])] if over_shares else table[name].groupby("share")
-        ):
-            splits = column.unstack("method", sort=False)
+        for share, rows in shares:
+            splits = rows[name].unstack("method", sort=False)
             mean = splits.mean()
             distance = mean * {"lower": 1.0, "higher": -1.0}.get(better, nan)
             if better == "nominal":

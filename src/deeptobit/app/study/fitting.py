@@ -234,8 +234,8 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     )
 
 
+# Called with the number of models that are fitted, and of all.
 Progress = Callable[[int, int], None]
-"""Called with the number of models that are fitted, and of all."""
 
 
 def fit_study(
@@ -368,13 +368,12 @@ def _fit_all(
             # One noise family for all folds, or their predictions could not be scored together.
             outside.set_params(noise=model.noise_)
         jobs.append(delayed(predict_fold)(outside, rows, fold, study.evaluation.coverage))
-    parts: list[HeldOut] = []
-    errors: list[pd.DataFrame] = []
-    for part, of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
-        parts.append(part)
-        errors += [] if of_fold is None else [of_fold]
-        progress(len(parts) + 1, len(folds) + 1)
-    forecasts = visits.by_horizon(errors) if errors else []
+    found = []
+    for of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        found.append(of_fold)
+        progress(len(found) + 1, len(folds) + 1)
+    parts, errors = zip(*found, strict=True)
+    forecasts = [] if data.time is None else visits.by_horizon(errors)
     return model, as_findings(caught), folds, join_folds(data.targets, folds, parts), forecasts
 
 

@@ -15,7 +15,7 @@ import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,8 +228,7 @@ class TableFile:
             parts = [arrow.Table.from_batches([frame.cells]) for frame in frames]
             cells = arrow.concat_tables(parts, promote_options="permissive")
         table = self._table(cells, self.file, lines)
-        units = np.arange(len(lines)) < self._n_heads
-        return table.where(~units) if self._n_heads else table
+        return table.where(np.arange(len(lines)) >= self._n_heads) if self._n_heads else table
 
     def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
         if not isinstance(cells, pd.DataFrame):
@@ -261,12 +260,10 @@ class Whole:
 
 def _open_parquet(path: Path) -> ParquetTable:
     require("pyarrow", "app")
-    try:
+    with suppress(ValueError):
         table = ParquetTable(path)
         if table.columns:
             return table
-    except ValueError:
-        pass
     if path.is_dir():
         raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
     kind = "an Arrow" if kind_of_file(path) in ARROW else "a Parquet"

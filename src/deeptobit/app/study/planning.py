@@ -163,15 +163,11 @@ def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
         if name not in known:
             raise StudyError(f"the model has no {what} {name!r}{did_you_mean(name, known)}")
     task, column = tasks.index(target), features.index(feature)
-    if len(getattr(model, "layers_", "1")) > 1:
-        raise StudyError(
-            "a network of several layers has no one effect of a feature; state it in place of "
-            "the model"
-        )
-    if not hasattr(model, "coef_"):
-        raise StudyError(
-            "a model with trees has no one effect of a feature; state it in place of the model"
-        )
+    is_deep = len(getattr(model, "layers_", "1")) > 1
+    if is_deep or not hasattr(model, "coef_"):
+        what = "network of several layers" if is_deep else "model with trees"
+        message = f"a {what} has no one effect of a feature; state it in place of the model"
+        raise StudyError(message)
     effect = float(model.coef_[task, column] * model.feature_scale_[column])
     latent = fitted.held_out.predictive.latent[:, task]
     others = float(np.sqrt(max(latent.var() - effect**2, 0.0)))

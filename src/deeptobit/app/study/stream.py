@@ -28,8 +28,8 @@ _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
 _MOST_ROWS, _FEWEST_ROWS = 8192, 256
 
 Chunk = tuple[Table, NDArray[np.int64]]
+# Called with the number of the pass over the rows, how many are read, and of how many.
 Passes = Callable[[int, int, int], None]
-"""Called with the number of the pass over the rows, how many are read, and of how many."""
 
 
 class ChunkedTable:
@@ -226,15 +226,46 @@ class HeldOutRows:
         return np.asarray(hash_uniform(keys, self.study.model.seed) <= self.limit)
 
 
+class TrainingRows(LocalSource):
+    """The other rows, encoded as they are read, for an estimator's ``fit``.
+
+    Parameters
+    ----------
+    table : ChunkedTable
+    encoder : Encoder
+    held_out : HeldOutRows
+    n_rows : int
+        Number of rows of the table that are not held out.
+    """
+
+    n_rows = 0
+
+    def __init__(
+        self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
+    ) -> None:
+        self.table, self.encoder, self.held_out, self.n_rows = table, encoder, held_out, n_rows
+        self.features = tuple(encoder.features)
+        self.targets = tuple(target.name for target in table.study.targets)
+
+    def blocks(self, skip: int = 0) -> Iterator[Block]:
+        """All blocks in their order, from the row number ``skip`` on."""
+        for everyone, numbers in self.table.chunks(width=len(self.features)):
+            table = everyone.where(~self.held_out.among(everyone, numbers))
+            n_rows = len(table)
+            if skip < n_rows:
+                table = table.where(np.arange(n_rows) >= skip) if skip else table
+                entries = data.read_entries(self.table.study, table)
+                limits = data.limits_by_row(self.table.study, entries)
+                X = self.encoder.matrix(table)
+                yield Block(X, entries[0], None, *limits, table.file, int(table.lines[0]))
+            skip = max(skip - n_rows, 0)
+
+
 _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
 def read_test_rows(
-    table: ChunkedTable,
-    encoder: data.Encoder,
-    n_values: NDArray[np.int64],
-    held_out: HeldOutRows,
-    n_held_out: int,
+    other: TrainingRows, n_values: NDArray[np.int64]
 ) -> tuple[data.StudyData, CensoredTargets]:
     """Held-out rows, and targets of training rows for the null model.
 
@@ -242,10 +273,11 @@ def read_test_rows(
     random sample is read. Of the training rows about 10,000 values of every target are read, the
     others are missing.
     """
-    study = table.study
+    table, encoder = other.table, other.encoder
+    study, n_held_out = table.study, table.n_rows - other.n_rows
     tested, training, X = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     for chunk, rows in table.chunks(width=len(encoder.features)):
-        entries, is_held_out = data.read_entries(study, chunk), held_out.among(chunk, rows)
+        entries, is_held_out = data.read_entries(study, chunk), other.held_out.among(chunk, rows)
         random = hash_uniform(rows, study.model.seed + 1)
         known = ~np.isnan(entries[0])
         chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
@@ -265,42 +297,6 @@ def read_test_rows(
     )
     shown = Table(features, table.file, np.arange(len(features)))
     return data.StudyData(features, test, None, encoder, shown), train
-
-
-class TrainingRows(LocalSource):
-    """The other rows, encoded as they are read, for an estimator's ``fit``.
-
-    Parameters
-    ----------
-    table : ChunkedTable
-    encoder : Encoder
-    held_out : HeldOutRows
-    n_rows : int
-        Number of rows of the table that are not held out.
-    """
-
-    n_rows = 0
-
-    def __init__(
-        self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
-    ) -> None:
-        self._table, self._encoder, self._held_out = table, encoder, held_out
-        self.n_rows = n_rows
-        self.features = tuple(encoder.features)
-        self.targets = tuple(target.name for target in table.study.targets)
-
-    def blocks(self, skip: int = 0) -> Iterator[Block]:
-        """All blocks in their order, from the row number ``skip`` on."""
-        for everyone, numbers in self._table.chunks(width=len(self.features)):
-            table = everyone.where(~self._held_out.among(everyone, numbers))
-            n_rows = len(table)
-            if skip < n_rows:
-                table = table.where(np.arange(n_rows) >= skip) if skip else table
-                entries = data.read_entries(self._table.study, table)
-                limits = data.limits_by_row(self._table.study, entries)
-                X = self._encoder.matrix(table)
-                yield Block(X, entries[0], None, *limits, table.file, int(table.lines[0]))
-            skip = max(skip - n_rows, 0)
 
 
 def stream_study(
@@ -358,20 +354,18 @@ def stream_study(
     with as_study_error(f"{table.file}: the model cannot be fitted: "):
         encoder, n_values, groups = read_first_pass(table)
         held_out = HeldOutRows.choose(study, table.n_rows, groups)
-        n_held_out = held_out.count(table)
-        n_training = table.n_rows - n_held_out
-        rows = TrainingRows(table, encoder, held_out, n_training)
+        rows = TrainingRows(table, encoder, held_out, table.n_rows - held_out.count(table))
         with one_blas_thread(), warnings.catch_warnings(record=True, action="always") as caught:
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
-        sample, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
+        sample, training = read_test_rows(rows, n_values)
     seconds = perf_counter() - started
     tested = predict_test_rows(network, sample, training, study.evaluation.coverage)
     found = doctor.diagnose(study, sample, ("bound", "collinear"))
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
-        "streamed": f"{n_training:,} of {table.n_rows:,} rows in {table.n_passes} passes",
+        "streamed": f"{rows.n_rows:,} of {table.n_rows:,} rows in {table.n_passes} passes",
         "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
         "seconds": f"{seconds:.1f}",
     }

@@ -99,10 +99,8 @@ def by_horizon(errors: Sequence[pd.DataFrame]) -> list[dict[str, float]]:
     grouped = joined.drop(columns="ahead").groupby(bins.astype(float))
     found = grouped.mean()
     found.insert(0, "visits", grouped.size().astype(float))
-    return [
-        {str(name): float(value) for name, value in row.items()}
-        for row in found.rename_axis("ahead").reset_index().to_dict("records")
-    ]
+    records: Any = found.rename_axis("ahead").reset_index().to_dict("records")
+    return list(records)
 
 
 def horizon_text(forecasts: Sequence[dict[str, float]]) -> str:
