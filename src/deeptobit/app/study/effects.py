@@ -249,12 +249,9 @@ def _half_widths(
 
 def can_resample(model: Any, X: pd.DataFrame) -> bool:
     """Whether fits to other rows are quick, and the rows of the fit in memory."""
-    return (
-        isinstance(model, EffectsRegressor)
-        and hasattr(model, "_trained")
-        and X.shape[1] <= _MOST_WITH_INTERVALS
-        and X.size * len(model.target_names_) <= _MOST_RESAMPLED
-    )
+    is_small = X.shape[1] <= _MOST_WITH_INTERVALS
+    is_quick = is_small and X.size * len(model.target_names_) <= _MOST_RESAMPLED
+    return is_quick and isinstance(model, EffectsRegressor) and hasattr(model, "_trained")
 
 
 def _has_few_parameters(model: Any) -> bool:

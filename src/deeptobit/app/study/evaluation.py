@@ -491,9 +491,7 @@ def open_results(
     return ResultStore(folder)
 
 
-def _check_same(
-    found: Mapping[str, Any], wanted: Mapping[str, dict[str, Any]], folder: Path
-) -> None:
+def _check_same(found: Any, wanted: dict[str, dict[str, Any]], folder: Path) -> None:
     """Raise an error that names the first setting that differs."""
     for group, here in wanted.items():
         there = found[group] if isinstance(found.get(group), dict) else {}

@@ -109,13 +109,9 @@ class FittedStudy:
 # The file of a fitted study.
 
 KIND = "study"
-_CLASSES = files.models.CLASSES | {
-    cls.__name__: by_fields(cls)
-    for cls in (
-        *(CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding),
-        *(FeatureRanges, Effects, Subgroups),
-    )
-}
+_PARTS = (CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding)
+_LEARNED = (FeatureRanges, Effects, Subgroups)
+_CLASSES = files.models.CLASSES | {cls.__name__: by_fields(cls) for cls in _PARTS + _LEARNED}
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:

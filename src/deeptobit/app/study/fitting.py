@@ -34,11 +34,7 @@ from deeptobit.targets import CensoredTargets
 def fit_rows(model: CensoredRegressor, data: StudyData) -> None:
     """Fit a model to the data of a study, on one core."""
     given = {"groups": data.groups, "time": data.time}
-    options: dict[str, Any] = {
-        name: values
-        for name, values in given.items()
-        if values is not None and has_fit_parameter(model, name)
-    }
+    options: Any = {name: given[name] for name in given if has_fit_parameter(model, name)}
     with one_blas_thread():
         model.fit(data.X, data.targets, **options)
 
@@ -103,9 +99,8 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     found, _ = auto.fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
     matched = auto.match_quartiles(found, [Gaussian()] * len(families), families)
-    found = auto.Recalibration(
-        *(np.where(free, *both) for both in zip(found, matched, strict=True))
-    )
+    pairs = zip(found, matched, strict=True)
+    found = auto.Recalibration(*(np.where(free, *pair) for pair in pairs))
     latent = np.broadcast_to(found.intercept + found.slope * null.intercept_, test.shape)
     sigma = np.broadcast_to(found.sigma, test.shape)
     return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
@@ -123,16 +118,13 @@ def join_folds(
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(pieces))[order]
 
-    predictive, null = (
-        replace(
-            predictives[0],
-            latent=join(predictive.latent for predictive in predictives),
-            sigma=join(predictive.sigma for predictive in predictives),
-            lower=targets.lower_bounds,
-            upper=targets.upper_bounds,
-        )
-        for predictives in zip(*((part.predictive, part.null) for part in parts), strict=True)
-    )
+    def join_predictive(found: Sequence[Predictive]) -> Predictive:
+        latent, sigma = join(y.latent for y in found), join(y.sigma for y in found)
+        lower, upper = targets.lower_bounds, targets.upper_bounds
+        return replace(found[0], latent=latent, sigma=sigma, lower=lower, upper=upper)
+
+    predictive = join_predictive([part.predictive for part in parts])
+    null = join_predictive([part.null for part in parts])
     stages = (
         join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
         for layer in range(depth)

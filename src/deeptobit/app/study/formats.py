@@ -25,11 +25,10 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from deeptobit.app.study import layout
 from deeptobit.app.study.tables import BLANKS, Dialect, Remark, StudyError, Table, as_text
-from deeptobit.arrays import listed
+from deeptobit.arrays import IntArray, listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
 
@@ -196,17 +195,14 @@ class TableFile:
         lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
         cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
         unique = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
-        self._places = {
-            unique[at]: at
-            for at, name in enumerate(head.names)
-            if name or any(map(_is_filled, cells[at]))
-        }
+        used = [bool(n) or any(map(_is_filled, cells[at])) for at, n in enumerate(head.names)]
+        self._places = {unique[at]: at for at in np.flatnonzero(used).tolist()}
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
         return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
-    ) -> Iterator[tuple[Table, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Table, IntArray]]:
         """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
         with as_study_error():
             for frame in self.source.frames(columns, batch_rows):
@@ -230,7 +226,7 @@ class TableFile:
         table = self._table(cells, self.file, lines)
         return table.where(np.arange(len(lines)) >= self._n_heads) if self._n_heads else table
 
-    def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
+    def _table(self, cells: Any, file: str, lines: IntArray) -> Table:
         if not isinstance(cells, pd.DataFrame):
             arrow = require("pyarrow", "app")
             if isinstance(self.source, ParquetTable):
@@ -246,7 +242,7 @@ class TableFile:
 class Whole:
     """A table that is read whole."""
 
-    def __init__(self, cells: pd.DataFrame, lines: NDArray[np.int64], file: str) -> None:
+    def __init__(self, cells: pd.DataFrame, lines: IntArray, file: str) -> None:
         self._cells, self._lines, self._file = cells, lines, file
         self.columns, self.n_rows = [str(name) for name in cells.columns], len(lines)
 
@@ -442,7 +438,7 @@ def _ends(content: bytes) -> bool:
     if len(words) < 128:
         return True  # too short for calamine
 
-    def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
+    def chain(first: int, successors: IntArray) -> list[int]:
         found = list[int]()
         while first < min(len(sectors), len(successors)) and len(found) <= len(sectors):
             found.append(first)
@@ -459,7 +455,7 @@ def _ends(content: bytes) -> bool:
     return _is_acyclic(successors) and _is_acyclic(small)
 
 
-def _is_acyclic(successors: NDArray[np.int64]) -> bool:
+def _is_acyclic(successors: IntArray) -> bool:
     """Whether every chain leaves the table, by jumps that double their length."""
     end = len(successors)
     jump = np.append(np.minimum(successors, end), end)
@@ -502,7 +498,9 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
     read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
     try:
         # In a process of its own: the parser is C code, and a damaged file can end its process.
-        ((frame, about),) = Parallel(n_jobs=2)([delayed(read)(str(path.absolute()))])
+        ((frame, about),) = Parallel(n_jobs=2, backend="loky")(
+            [delayed(read)(str(path.absolute()))]
+        )
     except Exception:
         program = "a Stata" if is_stata else "an SPSS"
         raise StudyError(f"{path.name} cannot be read as {program} file; save it again") from None

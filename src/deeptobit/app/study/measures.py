@@ -256,9 +256,8 @@ def measure(
     >>> {name: measured[name].round(2).tolist() for name in ("r2", "crps", "coverage")}
     {'r2': [0.95], 'crps': [0.46], 'coverage': [1.0]}
     """
-    predicted = Predicted(
-        targets, predictive, predictive.mean() if point is None else point, coverage
-    )
+    point = predictive.mean() if point is None else point
+    predicted = Predicted(targets, predictive, point, coverage)
     found = {}
     for name, one in MEASURES.items():
         values = np.full(len(targets.names), np.nan)

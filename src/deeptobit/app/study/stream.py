@@ -19,7 +19,7 @@ from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
 from deeptobit.app.study.formats import TableFile, as_study_error
 from deeptobit.app.study.tables import StudyError, Table
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
@@ -27,7 +27,7 @@ from deeptobit.targets import CensoredTargets
 _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
 _MOST_ROWS, _FEWEST_ROWS = 8192, 256
 
-Chunk = tuple[Table, NDArray[np.int64]]
+Chunk = tuple[Table, IntArray]
 # Called with the number of the pass over the rows, how many are read, and of how many.
 Passes = Callable[[int, int, int], None]
 
@@ -138,9 +138,7 @@ class GroupCount:
 # The first pass: summaries of the columns, and the numbers of values and groups.
 
 
-def read_first_pass(
-    table: ChunkedTable,
-) -> tuple[data.Encoder, NDArray[np.int64], GroupCount | None]:
+def read_first_pass(table: ChunkedTable) -> tuple[data.Encoder, IntArray, GroupCount | None]:
     """Read and check every cell once, before any model is fitted.
 
     Returns
@@ -201,7 +199,7 @@ class HeldOutRows:
             raise study.source.error(("data", "group"), message)
         return cls(study, groups.quantile(_SHARE))
 
-    def among(self, table: Table, rows: NDArray[np.int64]) -> BoolArray:
+    def among(self, table: Table, rows: IntArray) -> BoolArray:
         """Which of some rows of these numbers are held out."""
         groups = data.read_groups(self.study, table)
         return self._chosen(rows if groups is None else groups)
@@ -265,7 +263,7 @@ _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
 def read_test_rows(
-    other: TrainingRows, n_values: NDArray[np.int64]
+    other: TrainingRows, n_values: IntArray
 ) -> tuple[data.StudyData, CensoredTargets]:
     """Held-out rows, and targets of training rows for the null model.
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from deeptobit import files
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Table:
 
     cells: pd.DataFrame
     file: str
-    lines: NDArray[np.int64]
+    lines: IntArray
     decimal_comma: bool = False
     blanks: frozenset[str] = BLANKS
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)

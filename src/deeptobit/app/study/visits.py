@@ -77,11 +77,8 @@ def forecast_errors(model: MixedTobitRegressor, data: StudyData, fold: auto.Fold
         y = predict_rows(model, X, hidden.lower_bounds, hidden.upper_bounds, groups)
         return y.crps(np.where(known, hidden.values, y.latent))
 
-    errors = {
-        "model": crps(who),
-        "without history": crps(None),
-        "last value": np.abs(values - hidden.values),
-    }
+    errors = {"model": crps(who), "without history": crps(None)}
+    errors["last value"] = np.abs(values - hidden.values)
     means = {
         name: pd.DataFrame(np.where(known, error / scale, np.nan)).mean(axis=1)
         for name, error in errors.items()
