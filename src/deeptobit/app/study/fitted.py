@@ -339,4 +339,4 @@ def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     for name, number in digits(fitted).items():
         places |= {name + what: number for what in ("", " low", " high")}
         places |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
-    return predictions.round({name: places[name] for name in predictions if name in places})
+    return predictions.round(places)

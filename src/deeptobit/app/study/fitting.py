@@ -13,14 +13,11 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
-from deeptobit.app.study import config, visits
-from deeptobit.app.study.columns import FEWEST
+from deeptobit.app.study import columns, config, effects, formats, visits
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
-from deeptobit.app.study.formats import as_study_error
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.base import CensoredRegressor
@@ -283,7 +280,7 @@ def fit_study(
     # Rows without outcomes could fill a whole fold.
     data = data.where(np.flatnonzero(~data.targets.missing.all(axis=1)))
     check_enough(study, data)
-    with as_study_error(f"{data.table.file}: the model cannot be fitted: "):
+    with formats.as_study_error(f"{data.table.file}: the model cannot be fitted: "):
         model, warned, folds, held_out, forecasts = _fit_all(study, data, n_jobs, progress)
     seconds = perf_counter() - started
     tested = data.where(np.sort(np.concatenate([fold.test for fold in folds])))
@@ -298,7 +295,7 @@ def fit_study(
         facts={"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
         n_groups=data.n_groups,
-        subgroups=measure_parts(held_out, tested.X, data.encoder, labels),
+        subgroups=effects.measure_parts(held_out, tested.X, data.encoder, labels),
         forecasts=forecasts,
     )
 
@@ -327,9 +324,9 @@ def describe_fit(
         text=config.settings_text(study),
         held_out=held_out,
         facts=versions | facts,
-        ranges=learn_ranges(data.X, data.encoder),
-        effects=learn_effects(model, data.X, data.encoder, **resampling),
-        stable=stable_loadings(model, data.X, **resampling),
+        ranges=effects.learn_ranges(data.X, data.encoder),
+        effects=effects.learn_effects(model, data.X, data.encoder, **resampling),
+        stable=effects.stable_loadings(model, data.X, **resampling),
         **about,
     )
 
@@ -389,7 +386,7 @@ _TOO_GOOD = 0.98  # R² on held-out rows
 def too_good(held_out: HeldOut) -> list[Finding]:
     """Targets that are predicted nearly without error, as only their own copies do."""
     table = held_out.table()
-    found = table.index[(table["r2"] > _TOO_GOOD) & (table["entries"] >= FEWEST)]
+    found = table.index[(table["r2"] > _TOO_GOOD) & (table["entries"] >= columns.FEWEST)]
     message = f"held-out R² above {_TOO_GOOD}: does a feature tell the outcome?"
     return [Finding("warning", str(name), message, "leak") for name in found]
 

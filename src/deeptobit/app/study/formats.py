@@ -498,9 +498,8 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
     read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
     try:
         # In a process of its own: the parser is C code, and a damaged file can end its process.
-        ((frame, about),) = Parallel(n_jobs=2, backend="loky")(
-            [delayed(read)(str(path.absolute()))]
-        )
+        worker = Parallel(n_jobs=2, backend="loky")
+        ((frame, about),) = worker([delayed(read)(str(path.absolute()))])
     except Exception:
         program = "a Stata" if is_stata else "an SPSS"
         raise StudyError(f"{path.name} cannot be read as {program} file; save it again") from None

@@ -88,10 +88,8 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     if not header and best != next(at for at, number in enumerate(filled) if number):
         message = f"row {best + 1} of {file} names the columns"
         remarks.append(Remark("header", message, ("header", best + 1)))
-    for at in heads:
-        if at != best:
-            message = f"row {at + 1} of {file} holds no person, and is left out"
-            remarks.append(Remark(f"row {at + 1}", message))
+    others = [f"row {at + 1}" for at in heads if at != best]
+    remarks += [Remark(row, f"{row} of {file} holds no person, and is left out") for row in others]
     _check_names(names, cells[first:], file, best)
     return Head(best, names, first, tuple(remarks))
 
