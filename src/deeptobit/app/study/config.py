@@ -384,11 +384,9 @@ class Study:
         absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor
         path = (folder / name).resolve()
         if absolute or not path.is_relative_to(folder):
-            raise self.source.error(
-                ("data", "file"),
-                f"[data] file must be in the folder of the study file or below it; {name!r} is "
-                "outside. Move the study file, or name the table on the command line with --data",
-            )
+            what = f"must be in the folder of the study file or below it; {name!r} is outside"
+            do = "Move the study file, or name the table on the command line with --data"
+            raise self.source.error(("data", "file"), f"[data] file {what}. {do}")
         return path
 
 
@@ -491,11 +489,9 @@ def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
         others = [other for other in keys if name in keys[other]]
         if name not in keys[kind] and others:
             instead = ' or members = ["stack"]' if (kind, name) == ("auto", "max_layers") else ""
-            raise source.error(
-                ("model", name),
-                f"[model] {name} is not a key of kind = {toml_value(kind)}; write kind = "
-                f"{toml_value(others[0])}{instead}, or leave {name} out",
-            )
+            what = f"[model] {name} is not a key of kind = {toml_value(kind)}"
+            do = f"write kind = {toml_value(others[0])}{instead}, or leave {name} out"
+            raise source.error(("model", name), f"{what}; {do}")
     return MODEL_KINDS[kind]
 
 

@@ -344,11 +344,9 @@ def read_ids(study: Study, table: Table) -> list[str]:
     repeated = ids[ids.duplicated()]
     if len(repeated):
         same = (ids == repeated.iloc[0]).to_numpy()
-        raise study.source.error(
-            ("data", "id"),
-            f"the id {column!r} is not unique: {repeated.iloc[0]!r} is in {table.at(same)}. "
-            f"If rows are visits of the same people, write group = {column!r} and no id",
-        )
+        what = f"the id {column!r} is not unique: {repeated.iloc[0]!r} is in {table.at(same)}"
+        do = f"If rows are visits of the same people, write group = {column!r} and no id"
+        raise study.source.error(("data", "id"), f"{what}. {do}")
     return [str(name) for name in ids]
 
 
@@ -420,10 +418,9 @@ def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
     lower, upper = np.fmax(lower, -np.inf), np.fmin(upper, np.inf)  # open where blank
     crossed = lower >= upper
     for task in np.flatnonzero(crossed.any(axis=0)).tolist():
-        raise StudyError(
-            f"{table.at(crossed[:, task])}: target {study.targets[task].name!r} has a lower limit "
-            "that is not below the upper one"
-        )
+        name = study.targets[task].name
+        what = f"target {name!r} has a lower limit that is not below the upper one"
+        raise StudyError(f"{table.at(crossed[:, task])}: {what}")
     return lower, upper
 
 
@@ -489,11 +486,9 @@ def _signed_values(
     values, wrong = tables.parse_numbers(bare, decimal_comma=table.decimal_comma)
     if wrong.any():
         found = table.text(target.values)[wrong].iloc[0]
-        raise source.error(
-            ("targets", target.name, "column"),
-            f"target {target.name!r} must hold numbers (or limits such as <0.5); found {found!r} "
-            f"({table.at(wrong)})",
-        )
+        what = f"target {target.name!r} must hold numbers (or limits such as <0.5)"
+        message = f"{what}; found {found!r} ({table.at(wrong)})"
+        raise source.error(("targets", target.name, "column"), message)
     return values, below, above
 
 
@@ -503,11 +498,9 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
         return np.zeros(len(table), dtype=np.bool_)
     yes, unclear = tables.parse_flags(table.text(column))
     if unclear.any():
-        raise StudyError(
-            f"{table.at(unclear)}: column {column!r} flags censored values of {target.name!r} and "
-            "must say yes or no (1 or 0, true or false); found "
-            f"{table.text(column)[unclear].iloc[0]!r}"
-        )
+        found = table.text(column)[unclear].iloc[0]
+        what = f"column {column!r} flags censored values of {target.name!r} and must say yes or no"
+        raise StudyError(f"{table.at(unclear)}: {what} (1 or 0, true or false); found {found!r}")
     return yes
 
 
@@ -520,27 +513,21 @@ FEWEST_GROUPS = 3  # one to test on, one to choose by, one to train on
 def check_enough(study: Study, data: StudyData) -> None:
     """Refuse data with too few rows, groups or values for folds within folds."""
     if len(data.X) < FEWEST_ROWS:
-        raise StudyError(
-            f"{data.table.file} has {len(data.X)} rows; to fit a model and test it on held-out "
-            f"rows, at least {FEWEST_ROWS} are needed"
-        )
+        why = f"to fit a model and test it on held-out rows, at least {FEWEST_ROWS} are needed"
+        raise StudyError(f"{data.table.file} has {len(data.X)} rows; {why}")
     known = ~data.targets.missing
     check_values(study, known.sum(axis=0))
     for name, rows in zip(data.targets.names, known.T, strict=True):
-        if data.groups is not None and len(set(data.groups[rows])) < FEWEST_GROUPS:
-            raise study.source.error(
-                ("data", "group"),
-                f"target {name!r} has values in {len(set(data.groups[rows]))} group(s) of "
-                f"{study.data.group!r}, which are never split, and needs at least {FEWEST_GROUPS}",
-            )
+        if data.groups is not None and (few := len(set(data.groups[rows]))) < FEWEST_GROUPS:
+            found = f"target {name!r} has values in {few} group(s) of {study.data.group!r}"
+            needed = f"which are never split, and needs at least {FEWEST_GROUPS}"
+            raise study.source.error(("data", "group"), f"{found}, {needed}")
 
 
 def check_values(study: Study, n_values: NDArray[np.int64]) -> None:
     """Refuse a target with too few values, by the number of values of each."""
     for target, known in zip(study.targets, n_values.tolist(), strict=True):
         if known < FEWEST_ROWS:
-            raise study.source.error(
-                ("targets", target.name),
-                f"target {target.name!r} has values in {known} rows and needs at least "
-                f"{FEWEST_ROWS}; leave it out, or add rows",
-            )
+            found = f"target {target.name!r} has values in {known} rows"
+            message = f"{found} and needs at least {FEWEST_ROWS}; leave it out, or add rows"
+            raise study.source.error(("targets", target.name), message)

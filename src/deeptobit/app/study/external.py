@@ -53,10 +53,8 @@ class ExternalValidation:
         moved = self.drift[self.drift["shift"].abs() > 0.5].index
         if len(moved):
             names = ", ".join(map(str, moved[:5])) + (", …" if len(moved) > 5 else "")
-            notes.append(
-                f"{len(moved)} feature(s) have another mean here (over half a standard "
-                f"deviation away): {names}."
-            )
+            far = "another mean here (over half a standard deviation away)"
+            notes.append(f"{len(moved)} feature(s) have {far}: {names}.")
         return notes or ["Nothing is far from what the model expects."]
 
 
@@ -119,14 +117,12 @@ def recalibrated(fitted: FittedStudy, table: Table) -> FittedStudy:
     """
     targets = read_targets(fitted.study, table)
     what = f"level, slope and σ, with {len(table)} rows of another table, on {date.today()}"
-    note = (
-        f"This model was recalibrated: {what}. Held-out predictions are those of the table it was "
-        "made of, before that."
-    )
+    kept = "Held-out predictions are those of the table it was made of, before that."
+    note = Finding("note", "model", f"This model was recalibrated: {what}. {kept}")
     return replace(
         fitted,
         model=fitted.model.recalibrate(fitted.encoder.encode(table), targets),
         name=f"{fitted.name}-recalibrated",
-        findings=(*fitted.findings, Finding("note", "model", note)),
+        findings=(*fitted.findings, note),
         facts=fitted.facts | {"recalibrated": what},
     )

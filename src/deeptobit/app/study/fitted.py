@@ -163,15 +163,12 @@ def load_fitted(path: Path | str) -> FittedStudy:
     """
     kind = Path(path).suffix.lower()
     if kind == ".toml":
-        raise ModelFileError(
-            f"{path} is a study file, not a model: 'deeptobit fit {path}' writes "
-            f"{Path(path).with_suffix('.deeptobit')}, which this command reads"
-        )
+        out = Path(path).with_suffix(".deeptobit")
+        what = f"{path} is a study file, not a model: 'deeptobit fit {path}' writes {out}"
+        raise ModelFileError(f"{what}, which this command reads")
     if kind in KINDS:
-        raise ModelFileError(
-            f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it, "
-            "and 'deeptobit fit' its model"
-        )
+        what = f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it"
+        raise ModelFileError(f"{what}, and 'deeptobit fit' its model")
     _, state = files.read_state(path, KIND)
     try:
         model: Any = estimators.estimator_from_state(state["model"])
@@ -179,10 +176,8 @@ def load_fitted(path: Path | str) -> FittedStudy:
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise ModelFileError(
-            f"{path} comes from another version of deeptobit, which stored studies differently; "
-            "fit the study again"
-        ) from None
+        what = "comes from another version of deeptobit, which stored studies differently"
+        raise ModelFileError(f"{path} {what}; fit the study again") from None
 
 
 # Predictions for new rows.

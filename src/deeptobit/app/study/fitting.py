@@ -43,12 +43,12 @@ def predict_fold(
 
     A mixed model forecasts them from earlier visits; then errors by horizon are the second result.
     """
-    training, hidden, errors = data.where(fold.train), data.where(fold.test), None
+    hidden, errors = data.where(fold.test), None
     with warnings.catch_warnings(action="ignore"):  # the fit to all rows warns
-        fit_rows(model, training)
+        fit_rows(model, data.where(fold.train))
         if isinstance(model, estimators.MixedTobitRegressor) and data.time is not None:
             errors = visits.forecast_errors(model, data, fold)
-        return predict_test_rows(model, hidden, training.targets, coverage), errors
+        return predict_test_rows(model, hidden, data.targets[fold.train], coverage), errors
 
 
 def predict_test_rows(
@@ -156,11 +156,9 @@ def make_model(
     """
     settings = study.model
     if isinstance(settings, config.MixedSettings):
-        raise study.source.error(
-            ("model", "kind"),
-            'kind = "mixed" forecasts people from their visits: fit measures it on last visits; '
-            'to compare methods on other people write kind = "auto"',
-        )
+        what = 'kind = "mixed" forecasts people from their visits: fit measures it on last visits'
+        do = 'to compare methods on other people write kind = "auto"'
+        raise study.source.error(("model", "kind"), f"{what}; {do}")
     if isinstance(settings, config.TobitSettings):
         return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
     options = settings.options() | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
@@ -202,12 +200,10 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     else:
         in_memory = "kind"
     if in_memory is not None:
-        raise study.source.error(
-            ("model", in_memory),
-            f"{in_memory} = {config.toml_value(getattr(settings, in_memory))} needs all rows in "
-            'memory, and the rows of this table are streamed; write kind = "network" without it, '
-            "or allow more --memory",
-        )
+        setting = f"{in_memory} = {config.toml_value(getattr(settings, in_memory))}"
+        what = f"{setting} needs all rows in memory, and the rows of this table are streamed"
+        do = 'write kind = "network" without it, or allow more --memory'
+        raise study.source.error(("model", in_memory), f"{what}; {do}")
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
@@ -349,10 +345,11 @@ def _fit_all(
         model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
+    featureless = replace(data, X=data.X.iloc[:, :0])  # to count rows without a copy of X
     # Workers need no table.
     rows = replace(data, table=data.table.where(np.zeros(len(data.table), dtype=np.bool_)))
     for fold in folds:
-        outside = _make_for(study, data.where(fold.train))
+        outside = _make_for(study, featureless.where(fold.train))
         if not isinstance(outside, estimators.MixedTobitRegressor):
             # One noise family for all folds, or their predictions could not be scored together.
             outside.set_params(noise=model.noise_)

@@ -364,10 +364,8 @@ def convert_table(
     if not path.is_file():
         raise StudyError(f"{path}: there is no such file")
     if kind_of_file(path) not in TEXT:
-        raise StudyError(
-            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
-            "'CSV UTF-8'"
-        )
+        what = f"only text files can be converted ({', '.join(TEXT)})"
+        raise StudyError(f"{path.name}: {what}; save it as 'CSV UTF-8'")
     table = TableFile(path)
     assert isinstance(table.source, TextTable)
     decimal_comma = table.dialect.separator != ","

@@ -116,16 +116,13 @@ def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, hea
     blank = [at for at in used if not names[at]]
     say = "say in the study file which row has the names, as [data] header = 3 (and which sheet)"
     if len(used) > 1 and len(blank) > 0.5 * len(used):
-        raise StudyError(
-            f"{file}: row {header + 1} names {len(used) - len(blank)} of {len(used)} columns; {say}"
-        )
+        named = f"{len(used) - len(blank)} of {len(used)} columns"
+        raise StudyError(f"{file}: row {header + 1} names {named}; {say}")
     numbers = [name for name in names if name and _is_number(name)]
     unlike = any("." in name or "," in name for name in numbers) or len({*numbers}) < len(numbers)
     if len(numbers) > 1 and len(numbers) > 0.6 * len(names) and unlike:
-        raise StudyError(
-            f"{file}: row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of "
-            f"columns; add a row of names, or if there is one {say}"
-        )
+        what = f"row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of columns"
+        raise StudyError(f"{file}: {what}; add a row of names, or if there is one {say}")
 
 
 # Rows at the end that are no people.

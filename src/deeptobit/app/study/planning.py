@@ -145,10 +145,8 @@ class Plan:
 
 def _check_number(people: int) -> None:
     if people > _MOST:
-        raise StudyError(
-            f"even {_MOST:,} people are not enough; the effect is too small beside the noise, or "
-            "nearly all outcomes are at a bound"
-        )
+        why = "the effect is too small beside the noise, or nearly all outcomes are at a bound"
+        raise StudyError(f"even {_MOST:,} people are not enough; {why}")
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:

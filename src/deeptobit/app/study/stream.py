@@ -214,10 +214,9 @@ class HeldOutRows:
             parts = (self.among(*chunk) for chunk in table.chunks([group]))
         n_held_out = sum(int(part.sum()) for part in parts)
         if not 0 < n_held_out < n_rows:
-            raise StudyError(
-                f"{table.file}: {n_held_out:,} of {n_rows:,} rows would be held out, which leaves "
-                "none to train or none to test on; add rows or groups"
-            )
+            left = "which leaves none to train or none to test on; add rows or groups"
+            share = f"{n_held_out:,} of {n_rows:,} rows would be held out"
+            raise StudyError(f"{table.file}: {share}, {left}")
         return n_held_out
 
     def _chosen(self, keys: NDArray[Any]) -> BoolArray:

@@ -271,10 +271,9 @@ class Table:
         values, wrong = self.parse(column)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise StudyError(
-                f"{self.file}, line {self.lines[row]}: {what} {column!r} must hold numbers; found "
-                f"{self.text(column).iloc[row]!r} ({int(wrong.sum())} such cells)"
-            )
+            where = f"{self.file}, line {self.lines[row]}"
+            found = f"{self.text(column).iloc[row]!r} ({int(wrong.sum())} such cells)"
+            raise StudyError(f"{where}: {what} {column!r} must hold numbers; found {found}")
         return values
 
     def at(self, rows: BoolArray) -> str:
@@ -391,10 +390,9 @@ def write_table(
 
 def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
     if len(table) >= _EXCEL_ROWS or table.shape[1] > _EXCEL_COLUMNS:
-        raise StudyError(
-            f"{path.name}: an Excel sheet holds {_EXCEL_ROWS} rows and {_EXCEL_COLUMNS} columns; "
-            f"{len(table) + 1} and {table.shape[1]} are needed. Write .csv or .parquet"
-        )
+        most = f"an Excel sheet holds {_EXCEL_ROWS} rows and {_EXCEL_COLUMNS} columns"
+        needed = f"{len(table) + 1} and {table.shape[1]} are needed. Write .csv or .parquet"
+        raise StudyError(f"{path.name}: {most}; {needed}")
     openpyxl = require("openpyxl", "app")
     book = openpyxl.Workbook()
     sheet = book.active
@@ -406,9 +404,8 @@ def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
                     cell.data_type = "s"  # an id such as =A1 is text, not a formula
             sheet.append(cells)
     except openpyxl.utils.exceptions.IllegalCharacterError:
-        raise StudyError(
-            f"{path.name}: an id has characters that Excel does not take; write .csv or .parquet"
-        ) from None
+        what = "an id has characters that Excel does not take; write .csv or .parquet"
+        raise StudyError(f"{path.name}: {what}") from None
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()

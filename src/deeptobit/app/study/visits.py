@@ -32,22 +32,18 @@ def read_times(study: Study, X: pd.DataFrame) -> FloatArray | None:
     if column is None:
         return None
     if column not in X.columns:
-        raise study.source.error(
-            ("data", "time"),
-            f"the time {column!r} must be a feature that holds numbers, without gaps: do not "
-            "exclude it, and turn dates into months or years since the first visit",
-        )
+        what = f"the time {column!r} must be a feature that holds numbers, without gaps"
+        do = "do not exclude it, and turn dates into months or years since the first visit"
+        raise study.source.error(("data", "time"), f"{what}: {do}")
     return X[column].to_numpy(dtype=np.float64)
 
 
 def last_visits(study: Study, data: StudyData) -> list[auto.Fold]:
     """The last visits of people who have two, half of them at a time, and all other visits."""
     if data.groups is None:
-        raise study.source.error(
-            ("model", "kind"),
-            'kind = "mixed" is for people with several visits: name the column of the person as '
-            "[data] group, and that of the visit's time as [data] time",
-        )
+        what = 'kind = "mixed" is for people with several visits'
+        do = "name the column of the person as [data] group, and of the visit's time as [data] time"
+        raise study.source.error(("model", "kind"), f"{what}: {do}")
     rows = np.arange(len(data.groups))
     time = rows if data.time is None else data.time
     frame = pd.DataFrame({"person": data.groups, "time": time, "row": rows})
