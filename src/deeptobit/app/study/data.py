@@ -121,19 +121,16 @@ class Encoder:
                 row[:] = text == level
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
-            raise StudyError(
-                f"{table.at(missing)}: feature {column.name!r} is missing or of an unknown "
-                f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
-                "fill the cells, exclude the feature, or write missing = 'impute'"
-            )
+            what = f"feature {column.name!r} is missing or of an unknown category"
+            where = f"in {int(missing.sum())} row(s), and the study says missing = 'error'"
+            do = "fill the cells, exclude the feature, or write missing = 'impute'"
+            raise StudyError(f"{table.at(missing)}: {what} {where}; {do}")
         some = missing.any() and column.reference is not None
         unseen = sorted(set(table.text(column.name)[missing].dropna())) if some else []
         if unseen:
-            warnings.warn(
-                f"{table.file}: feature {column.name!r} has categories that the model does not "
-                f"know ({listed(unseen)}); they are treated as missing",
-                stacklevel=4,
-            )
+            what = f"feature {column.name!r} has categories that the model does not know"
+            message = f"{table.file}: {what} ({listed(unseen)}); they are treated as missing"
+            warnings.warn(message, stacklevel=4)
         if column.indicator:
             rows[-1] = missing
         for row, mean in zip(rows, column.means, strict=False):
@@ -167,10 +164,9 @@ def _learn(summary: columns.ColumnSummary, file: str) -> EncodedColumn:
         few = summary.values is not None and columns.is_small(summary.values.values())
         return EncodedColumn(name, (), None, (summary.total / n_known,), has_blanks, (few,))
     if counts is None:
-        raise StudyError(
-            f"{file}: feature {name!r} has over {columns.MOST_DECLARED:,} categories, more than a "
-            "table that does not fit in memory may have; join the rare ones, or exclude it"
-        )
+        what = f"feature {name!r} has over {columns.MOST_DECLARED:,} categories"
+        most = "more than a table that does not fit in memory may have"
+        raise StudyError(f"{file}: {what}, {most}; join the rare ones, or exclude it")
     reference = min(counts, key=lambda level: (-counts[level], level))
     levels = tuple(sorted(counts.keys() - {reference}))
     return EncodedColumn(
@@ -465,13 +461,12 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatA
     sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
     for side, (outside, bound) in sides.items():
         if target.outside == "error" and outside.any():
-            raise source.error(
-                ("targets", target.name, side),
-                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
-                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
-                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
-                "values in [data] missing, or write outside = 'clip'",
-            )
+            count = int(outside.sum())
+            what = f"target {target.name!r} has {count} value(s) beyond its {side} bound"
+            first = f"the first is {values[outside][0]:g}, the bound {bound[outside][0]:g}"
+            do = "Correct the bound or the cells, list codes for missing values in [data] missing"
+            message = f"{what} ({table.at(outside)}; {first}). {do}, or write outside = 'clip'"
+            raise source.error(("targets", target.name, side), message)
     return np.stack([np.clip(values, lower, upper), lower, upper])
 
 

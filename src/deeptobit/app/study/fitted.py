@@ -257,11 +257,9 @@ def predict_table(
     counts = {c.name: table.n_blank(c.name) for c in fitted.encoder.columns}
     imputed = {name: count for name, count in counts.items() if count}
     if imputed:
-        warnings.warn(
-            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
-            f"the training table, in {listed(imputed)}",
-            stacklevel=2,
-        )
+        what = f"{sum(imputed.values())} missing cell(s) are filled with the means"
+        message = f"{table.file}: {what} of the training table, in {listed(imputed)}"
+        warnings.warn(message, stacklevel=2)
     lower, upper = read_limits(fitted.study, table)
     found = predicted_columns(predict_rows(fitted.model, X, lower, upper), coverage)
     bounded = {" P(lower)": np.isfinite(lower), " P(upper)": np.isfinite(upper)}
@@ -297,11 +295,9 @@ def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
         name, value = str(names[place]), float(matrix[row, place])
         low, high = float(ranges.low[place]), float(ranges.high[place])
         guess = guess_unit(name, value, low, high)
-        warnings.warn(
-            f"{table.file}, line {table.lines[row]}: {name} {value:g}, training {low:.3g}–"
-            f"{high:.3g}{guess and f': {guess}?'}",
-            stacklevel=3,
-        )
+        where = f"{table.file}, line {table.lines[row]}"
+        known = f"training {low:.3g}–{high:.3g}{guess and f': {guess}?'}"
+        warnings.warn(f"{where}: {name} {value:g}, {known}", stacklevel=3)
     if (more := int(cells.sum()) - _MOST_WARNINGS) > 0:
         warnings.warn(f"{more} more cells are outside the data", stacklevel=3)
     found = [", ".join(names[row]) for row in cells]

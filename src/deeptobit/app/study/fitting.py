@@ -89,9 +89,8 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     null = fit_null(train)
     level = np.broadcast_to(null.intercept_, train.shape)
     free = np.asarray(train.observed.any(axis=0))
-    scores = auto.HeldOutScores.build(
-        level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
-    )
+    weight = np.ones(len(train))
+    scores = auto.HeldOutScores.build(level, train, weight, null.sigma_, free, fit_intercept=True)
     noise = with_one_spread(noise)
     found, _ = auto.fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
