@@ -10,7 +10,7 @@ import pytest
 
 from deeptobit.app.study import Study, StudyData, stream
 from deeptobit.app.study.data import read_groups
-from deeptobit.app.study.stream import Chunk, GroupCount, HeldOutRows, hash_uniform
+from deeptobit.app.study.stream import GroupCount, HeldOutRows, hash_uniform
 from deeptobit.arrays import BoolArray
 from tests.app.study.cohorts import read_cohort, write_cohort
 
@@ -39,7 +39,7 @@ def held_out(study: Study, data: StudyData) -> BoolArray:
     if labels is not None:
         groups = GroupCount(np.unique(hash_uniform(labels, study.model.seed)))
     rows = HeldOutRows.choose(study, len(data.table), groups)
-    return rows.among(Chunk(data.table, np.arange(len(data.table))))
+    return rows.among(data.table, np.arange(len(data.table)))
 
 
 @contextmanager

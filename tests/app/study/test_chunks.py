@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import StudyError, read_study, stream_study
-from deeptobit.app.study.stream import Chunk, GroupCount, HeldOutRows, hash_uniform
+from deeptobit.app.study.stream import GroupCount, HeldOutRows, hash_uniform
 from deeptobit.app.study.tables import Table
 
 
@@ -48,7 +48,7 @@ def test_rows_that_are_held_out_need_outcomes(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=400)
     frame = pd.DataFrame({"x": x, "y": np.maximum(x, 0.0)})
     table = Table(frame, "a.parquet", np.arange(400))
-    apart = HeldOutRows.choose(study, 400, None).among(Chunk(table, np.arange(400)))
+    apart = HeldOutRows.choose(study, 400, None).among(table, np.arange(400))
     frame.loc[apart, "y"] = np.nan
     frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match="no held-out row has a target; add rows"):

@@ -1,52 +1,38 @@
-"""Studies: a table and a TOML file that says what to predict from what; fit, predict, compare.
-
-What compares methods, plans studies and streams rows loads on first use.
-"""
-
-from importlib import import_module
-from typing import TYPE_CHECKING
+"""Studies: a table and a TOML file that says what to predict from what; fit, predict, compare."""
 
 from deeptobit.app.study.columns import FEWEST
+from deeptobit.app.study.comparison import summarise, write_summary
 from deeptobit.app.study.config import Study, read_study, versions
 from deeptobit.app.study.data import StudyData, build_data, open_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
+from deeptobit.app.study.evaluation import (
+    EvaluationData,
+    Folds,
+    Job,
+    Protocol,
+    ResultStore,
+    Split,
+    data_of_cohort,
+    data_of_study,
+    draw_splits,
+    evaluate,
+    find_usable,
+    inner_folds,
+    open_results,
+    open_store,
+    run_jobs,
+)
+from deeptobit.app.study.external import ExternalValidation, recalibrated, validate
 from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
 from deeptobit.app.study.formats import convert_table, read_table
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
+from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
+from deeptobit.app.study.planning import Plan, plan_of_study
 from deeptobit.app.study.propose import propose_study
+from deeptobit.app.study.stream import stream_study
 from deeptobit.app.study.tables import StudyError, Table, write_table, write_whole
-
-if TYPE_CHECKING:
-    from deeptobit.app.study.comparison import summarise, write_summary
-    from deeptobit.app.study.evaluation import (
-        EvaluationData,
-        Folds,
-        Job,
-        Protocol,
-        ResultStore,
-        Split,
-        data_of_cohort,
-        data_of_study,
-        draw_splits,
-        evaluate,
-        find_usable,
-        inner_folds,
-        open_results,
-        open_store,
-        run_jobs,
-    )
-    from deeptobit.app.study.external import ExternalValidation, recalibrated, validate
-    from deeptobit.app.study.methods import (
-        Baseline,
-        InterceptOnly,
-        Regression,
-        Taskwise,
-        make_methods,
-    )
-    from deeptobit.app.study.planning import Plan, plan_of_study
-    from deeptobit.app.study.stream import stream_study
 
 __all__ = [
     "FEWEST",
@@ -107,15 +93,3 @@ __all__ = [
     "write_table",
     "write_whole",
 ]
-
-_LATER = "visits", "stream", "planning", "external", "evaluation", "methods", "comparison"
-
-
-def __getattr__(name: str) -> object:
-    if name in _LATER:
-        return import_module(f"{__name__}.{name}")
-    for home in _LATER if name in __all__ else ():
-        module = import_module(f"{__name__}.{home}")
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -66,9 +66,7 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     return [name for name in table.columns if name in chosen]
 
 
-def matching_columns(
-    study: Study, key: Literal["include", "exclude", "categorical"], table: Columns
-) -> set[str]:
+def matching_columns(study: Study, key: str, table: Columns) -> set[str]:
     """Columns that the patterns of a key in ``[features]`` match."""
     found: set[str] = set()
     for pattern in getattr(study.features, key):
@@ -349,11 +347,8 @@ def is_numbered(cells: "pd.Series[Any]") -> bool:
     known = cells.dropna()
     if cells.dtype.kind != "O" or known.empty or not _NUMBERED.fullmatch(known.iloc[0]):
         return False
-    return (
-        len({len(cell) for cell in known}) == 1
-        and any(cell.startswith("0") for cell in known)
-        and all(map(_NUMBERED.fullmatch, known))
-    )
+    has_zeros = known.str.len().nunique() == 1 and known.str.startswith("0").any()
+    return bool(has_zeros) and all(map(_NUMBERED.fullmatch, known))
 
 
 def repeats(cells: "pd.Series[Any]") -> bool:
@@ -391,8 +386,7 @@ class Scale(NamedTuple):
     @property
     def title(self) -> str:
         """Its name, source and bounds."""
-        goes = f"which goes from {self.lower:g} to {self.upper:g}"
-        return f"{self.name} ({self.source}), {goes}"
+        return f"{self.name} ({self.source}), which goes from {self.lower:g} to {self.upper:g}"
 
 
 # Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.

@@ -59,12 +59,11 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     [np.float64(0.5), 'null', 'mae', np.int64(2)]
     """
     table = by_split(evaluation.results)
+    shares: Any = [("all", table)] if over_shares else list(table.groupby("share"))
     parts = []
     for name, (_, better) in _columns().items():
-        for share, column in (
-            [("all", table[name])] if over_shares else table[name].groupby("share")
-        ):
-            splits = column.unstack("method", sort=False)
+        for share, rows in shares:
+            splits = rows[name].unstack("method", sort=False)
             mean = splits.mean()
             distance = mean * {"lower": 1.0, "higher": -1.0}.get(better, nan)
             if better == "nominal":
@@ -120,10 +119,8 @@ def verdict(evaluation: Evaluation) -> list[str]:
     others = r2.drop(columns=FLAGSHIP)
     lost = others[others.max(axis=1) > r2[FLAGSHIP]]
     named = ", ".join(f"{target} ({row.idxmax()})" for target, row in lost.iterrows())
-    sentences.append(
-        f"By R² over all splits {FLAGSHIP} is best in {len(r2) - len(lost)} of {len(r2)} targets"
-        f"{named and f'; not in {named}'}."
-    )
+    best = f"best in {len(r2) - len(lost)} of {len(r2)} targets{named and f'; not in {named}'}"
+    sentences.append(f"By R² over all splits {FLAGSHIP} is {best}.")
     return sentences
 
 
@@ -208,10 +205,8 @@ def notes(evaluation: Evaluation) -> list[str]:
         if n_splits > results["share"].nunique()
         else f"One split per share (seed {protocol.seed}): differences may be chance"
     )
-    lines.append(
-        f"{spread}; intervals of {protocol.coverage:.0%}; typical error, CRPS and width in "
-        "standard deviations of a target."
-    )
+    units = "typical error, CRPS and width in standard deviations of a target"
+    lines.append(f"{spread}; intervals of {protocol.coverage:.0%}; {units}.")
     per_fit = results.drop_duplicates(["share", "repeat", "method"])
     warned = per_fit[per_fit["warnings"] > 0]
     if len(warned):

@@ -4,7 +4,7 @@ import platform
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
@@ -269,10 +269,22 @@ _FAMILIES = ("gaussian", "logistic", "student_t")
 
 
 @dataclass(frozen=True)
-class AutoSettings:
-    """``[model]`` with ``kind = "auto"``: :class:`AutoTobitRegressor`."""
+class FitSettings:
+    """``[model]``: the keys of every kind."""
 
     kind: str = one_of(*_KINDS, default="auto")
+    seed: int = key(*_SEED)
+
+    def options(self) -> dict[str, Any]:
+        """All other keys, as the parameters of an estimator."""
+        others = {name: value for name, value in asdict(self).items() if name != "kind"}
+        return {"random_state": others.pop("seed"), **others}
+
+
+@dataclass(frozen=True)
+class AutoSettings(FitSettings):
+    """``[model]`` with ``kind = "auto"``: :class:`AutoTobitRegressor`."""
+
     members: tuple[str, ...] | None = key(
         "a list of 'stack', 'trees' and 'deeper'",
         each(lambda name: name in ("stack", "trees", "deeper"), 1),
@@ -281,14 +293,12 @@ class AutoSettings:
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
     noise: str = one_of("auto", *_FAMILIES, default="auto")
-    seed: int = key(*_SEED)
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
+class NetworkSettings(FitSettings):
     """``[model]`` with ``kind = "network"``: :class:`SubspaceNetworkCV`."""
 
-    kind: str = one_of(*_KINDS, default="auto")
     max_layers: int = key("a whole number from 1", is_count, 2)
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
@@ -298,18 +308,15 @@ class NetworkSettings:
     feature_sparsities: tuple[float, ...] | None = key(
         "a list of numbers from 0 to 1", each(lambda s: is_number(s) and 0 <= s <= 1, 1), None
     )
-    seed: int = key(*_SEED)
 
 
 @dataclass(frozen=True)
-class TobitSettings:
+class TobitSettings(FitSettings):
     """``[model]`` with ``kind = "tobit"``: :class:`TobitRegressor`."""
 
-    kind: str = one_of(*_KINDS, default="auto")
     alpha: float = key("a number from 0", is_from_zero, 0.0)
     cv: int = key(*_CV)
     noise: str = one_of(*_FAMILIES, default="gaussian")
-    seed: int = key(*_SEED)
 
 
 def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
@@ -317,18 +324,16 @@ def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
 
 
 @dataclass(frozen=True)
-class MixedSettings:
+class MixedSettings(FitSettings):
     """``[model]`` with ``kind = "mixed"``: :class:`MixedTobitRegressor`."""
 
     cv: ClassVar[int] = 1  # one fit at a time
     noise: ClassVar[str] = "gaussian"
-    kind: str = one_of(*_KINDS, default="auto")
     random_effects: str = one_of("auto", "intercept", "slope", default="auto")
     alpha: float | str = _or_auto("a number from 0", is_from_zero)
     person_rank: int | str = _or_auto("a whole number from 0", lambda rank: is_count(rank, 0))
     visit_rank: int | str = _or_auto("0, 1 or 2", lambda rank: is_count(rank, 0) and rank <= 2)
     shrinkage: float | str = _or_auto("a number from 0", is_from_zero)
-    seed: int = key(*_SEED)
 
 
 ModelSettings = AutoSettings | NetworkSettings | TobitSettings | MixedSettings
@@ -343,9 +348,7 @@ class EvaluationSettings:
 
     method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
     train_shares: tuple[float, ...] = key(
-        "a list of shares between 0 and 1",
-        each(is_share, 1),
-        (0.4, 0.5, 0.6, 0.7, 0.8),
+        "a list of shares between 0 and 1", each(is_share, 1), (0.4, 0.5, 0.6, 0.7, 0.8)
     )
     repeats: int = key("a whole number from 1", is_count, 5)
     folds: int = key("a whole number from 2", lambda value: is_count(value, 2), 5)
@@ -381,11 +384,9 @@ class Study:
         absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor
         path = (folder / name).resolve()
         if absolute or not path.is_relative_to(folder):
-            raise self.source.error(
-                ("data", "file"),
-                f"[data] file must be in the folder of the study file or below it; {name!r} is "
-                "outside. Move the study file, or name the table on the command line with --data",
-            )
+            what = f"must be in the folder of the study file or below it; {name!r} is outside"
+            do = "Move the study file, or name the table on the command line with --data"
+            raise self.source.error(("data", "file"), f"[data] file {what}. {do}")
         return path
 
 
@@ -488,11 +489,9 @@ def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
         others = [other for other in keys if name in keys[other]]
         if name not in keys[kind] and others:
             instead = ' or members = ["stack"]' if (kind, name) == ("auto", "max_layers") else ""
-            raise source.error(
-                ("model", name),
-                f"[model] {name} is not a key of kind = {toml_value(kind)}; write kind = "
-                f"{toml_value(others[0])}{instead}, or leave {name} out",
-            )
+            what = f"[model] {name} is not a key of kind = {toml_value(kind)}"
+            do = f"write kind = {toml_value(others[0])}{instead}, or leave {name} out"
+            raise source.error(("model", name), f"{what}; {do}")
     return MODEL_KINDS[kind]
 
 

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,19 +121,16 @@ class Encoder:
                 row[:] = text == level
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
-            raise StudyError(
-                f"{table.at(missing)}: feature {column.name!r} is missing or of an unknown "
-                f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
-                "fill the cells, exclude the feature, or write missing = 'impute'"
-            )
+            what = f"feature {column.name!r} is missing or of an unknown category"
+            where = f"in {int(missing.sum())} row(s), and the study says missing = 'error'"
+            do = "fill the cells, exclude the feature, or write missing = 'impute'"
+            raise StudyError(f"{table.at(missing)}: {what} {where}; {do}")
         some = missing.any() and column.reference is not None
         unseen = sorted(set(table.text(column.name)[missing].dropna())) if some else []
         if unseen:
-            warnings.warn(
-                f"{table.file}: feature {column.name!r} has categories that the model does not "
-                f"know ({listed(unseen)}); they are treated as missing",
-                stacklevel=4,
-            )
+            what = f"feature {column.name!r} has categories that the model does not know"
+            message = f"{table.file}: {what} ({listed(unseen)}); they are treated as missing"
+            warnings.warn(message, stacklevel=4)
         if column.indicator:
             rows[-1] = missing
         for row, mean in zip(rows, column.means, strict=False):
@@ -167,10 +164,9 @@ def _learn(summary: columns.ColumnSummary, file: str) -> EncodedColumn:
         few = summary.values is not None and columns.is_small(summary.values.values())
         return EncodedColumn(name, (), None, (summary.total / n_known,), has_blanks, (few,))
     if counts is None:
-        raise StudyError(
-            f"{file}: feature {name!r} has over {columns.MOST_DECLARED:,} categories, more than a "
-            "table that does not fit in memory may have; join the rare ones, or exclude it"
-        )
+        what = f"feature {name!r} has over {columns.MOST_DECLARED:,} categories"
+        most = "more than a table that does not fit in memory may have"
+        raise StudyError(f"{file}: {what}, {most}; join the rare ones, or exclude it")
     reference = min(counts, key=lambda level: (-counts[level], level))
     levels = tuple(sorted(counts.keys() - {reference}))
     return EncodedColumn(
@@ -201,6 +197,8 @@ class StudyData:
         Turns other tables into the same features.
     table : Table
         The table they were read from.
+    time : array of shape (N,) or None
+        When the visits were, for a model of repeated visits.
     """
 
     X: pd.DataFrame
@@ -208,6 +206,19 @@ class StudyData:
     groups: NDArray[np.object_] | None
     encoder: Encoder
     table: Table
+    time: FloatArray | None = None
+
+    def where(self, rows: Any) -> "StudyData":
+        """Some of the rows; the table stays whole."""
+        groups = None if self.groups is None else self.groups[rows]
+        time = None if self.time is None else self.time[rows]
+        X, targets = self.X.iloc[rows], self.targets[rows]
+        return replace(self, X=X, targets=targets, groups=groups, time=time)
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups; None if the study has none."""
+        return None if self.groups is None else len(set(self.groups))
 
 
 def read_data(study: Study, path: Path | None = None) -> Table:
@@ -329,11 +340,9 @@ def read_ids(study: Study, table: Table) -> list[str]:
     repeated = ids[ids.duplicated()]
     if len(repeated):
         same = (ids == repeated.iloc[0]).to_numpy()
-        raise study.source.error(
-            ("data", "id"),
-            f"the id {column!r} is not unique: {repeated.iloc[0]!r} is in {table.at(same)}. "
-            f"If rows are visits of the same people, write group = {column!r} and no id",
-        )
+        what = f"the id {column!r} is not unique: {repeated.iloc[0]!r} is in {table.at(same)}"
+        do = f"If rows are visits of the same people, write group = {column!r} and no id"
+        raise study.source.error(("data", "id"), f"{what}. {do}")
     return [str(name) for name in ids]
 
 
@@ -400,14 +409,14 @@ def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
     Where the study names a column of limits, a side is open in rows without one, and in all rows
     of a table that lacks the column.
     """
-    limits = [[_limits(target, side, table)[0] for target in study.targets] for side in _OPEN]
+    limits = [[_limits(target, side, table) for target in study.targets] for side in _OPEN]
     lower, upper = map(np.column_stack, limits)
+    lower, upper = np.fmax(lower, -np.inf), np.fmin(upper, np.inf)  # open where blank
     crossed = lower >= upper
     for task in np.flatnonzero(crossed.any(axis=0)).tolist():
-        raise StudyError(
-            f"{table.at(crossed[:, task])}: target {study.targets[task].name!r} has a lower limit "
-            "that is not below the upper one"
-        )
+        name = study.targets[task].name
+        what = f"target {name!r} has a lower limit that is not below the upper one"
+        raise StudyError(f"{table.at(crossed[:, task])}: {what}")
     return lower, upper
 
 
@@ -416,14 +425,12 @@ def _fixed_bound(target: TargetSettings, side: str) -> float:
     return float(bound) if isinstance(bound, int | float) else _OPEN[side]
 
 
-def _limits(target: TargetSettings, side: str, table: Table) -> tuple[FloatArray, BoolArray]:
-    """Limits of one side by row, ∓inf where open, and where a column of limits is blank."""
+def _limits(target: TargetSettings, side: str, table: Table) -> FloatArray:
+    """Limits of one side by row, ∓inf where open, NaN where a column of limits is blank."""
     bound = getattr(target, side)
-    limits = np.full(len(table), _fixed_bound(target, side))
     if isinstance(bound, str) and bound in table.columns:
-        limits = table.numbers(bound, f"the {side} limit of {target.name!r}, column")
-    blank = np.isnan(limits)
-    return np.where(blank, _OPEN[side], limits), blank
+        return table.numbers(bound, f"the {side} limit of {target.name!r}, column")
+    return np.full(len(table), _fixed_bound(target, side))
 
 
 def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatArray:
@@ -440,10 +447,10 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatA
     above = above | _flags(target, target.above, table)
     refuse(below & above, "is flagged both below and above detection")
     known = ~np.isnan(values) | below | above
-    lower, no_lower = _limits(target, "lower", table)
-    upper, no_upper = _limits(target, "upper", table)
-    refuse(no_lower & known, f"has a value, but no lower limit in {target.lower!r}")
-    refuse(no_upper & known, f"has a value, but no upper limit in {target.upper!r}")
+    lower, upper = (_limits(target, side, table) for side in _OPEN)
+    refuse(np.isnan(lower) & known, f"has a value, but no lower limit in {target.lower!r}")
+    refuse(np.isnan(upper) & known, f"has a value, but no upper limit in {target.upper!r}")
+    lower, upper = np.fmax(lower, -np.inf), np.fmin(upper, np.inf)  # open where blank
     # A flagged cell holds its own limit, or is blank and takes that of the row.
     lower = np.where(below, np.fmax(values, lower), lower)
     upper = np.where(above, np.fmin(values, upper), upper)
@@ -454,13 +461,12 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatA
     sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
     for side, (outside, bound) in sides.items():
         if target.outside == "error" and outside.any():
-            raise source.error(
-                ("targets", target.name, side),
-                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
-                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
-                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
-                "values in [data] missing, or write outside = 'clip'",
-            )
+            count = int(outside.sum())
+            what = f"target {target.name!r} has {count} value(s) beyond its {side} bound"
+            first = f"the first is {values[outside][0]:g}, the bound {bound[outside][0]:g}"
+            do = "Correct the bound or the cells, list codes for missing values in [data] missing"
+            message = f"{what} ({table.at(outside)}; {first}). {do}, or write outside = 'clip'"
+            raise source.error(("targets", target.name, side), message)
     return np.stack([np.clip(values, lower, upper), lower, upper])
 
 
@@ -475,11 +481,9 @@ def _signed_values(
     values, wrong = tables.parse_numbers(bare, decimal_comma=table.decimal_comma)
     if wrong.any():
         found = table.text(target.values)[wrong].iloc[0]
-        raise source.error(
-            ("targets", target.name, "column"),
-            f"target {target.name!r} must hold numbers (or limits such as <0.5); found {found!r} "
-            f"({table.at(wrong)})",
-        )
+        what = f"target {target.name!r} must hold numbers (or limits such as <0.5)"
+        message = f"{what}; found {found!r} ({table.at(wrong)})"
+        raise source.error(("targets", target.name, "column"), message)
     return values, below, above
 
 
@@ -489,11 +493,9 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
         return np.zeros(len(table), dtype=np.bool_)
     yes, unclear = tables.parse_flags(table.text(column))
     if unclear.any():
-        raise StudyError(
-            f"{table.at(unclear)}: column {column!r} flags censored values of {target.name!r} and "
-            "must say yes or no (1 or 0, true or false); found "
-            f"{table.text(column)[unclear].iloc[0]!r}"
-        )
+        found = table.text(column)[unclear].iloc[0]
+        what = f"column {column!r} flags censored values of {target.name!r} and must say yes or no"
+        raise StudyError(f"{table.at(unclear)}: {what} (1 or 0, true or false); found {found!r}")
     return yes
 
 
@@ -506,27 +508,21 @@ FEWEST_GROUPS = 3  # one to test on, one to choose by, one to train on
 def check_enough(study: Study, data: StudyData) -> None:
     """Refuse data with too few rows, groups or values for folds within folds."""
     if len(data.X) < FEWEST_ROWS:
-        raise StudyError(
-            f"{data.table.file} has {len(data.X)} rows; to fit a model and test it on held-out "
-            f"rows, at least {FEWEST_ROWS} are needed"
-        )
+        why = f"to fit a model and test it on held-out rows, at least {FEWEST_ROWS} are needed"
+        raise StudyError(f"{data.table.file} has {len(data.X)} rows; {why}")
     known = ~data.targets.missing
     check_values(study, known.sum(axis=0))
     for name, rows in zip(data.targets.names, known.T, strict=True):
-        if data.groups is not None and len(set(data.groups[rows])) < FEWEST_GROUPS:
-            raise study.source.error(
-                ("data", "group"),
-                f"target {name!r} has values in {len(set(data.groups[rows]))} group(s) of "
-                f"{study.data.group!r}, which are never split, and needs at least {FEWEST_GROUPS}",
-            )
+        if data.groups is not None and (few := len(set(data.groups[rows]))) < FEWEST_GROUPS:
+            found = f"target {name!r} has values in {few} group(s) of {study.data.group!r}"
+            needed = f"which are never split, and needs at least {FEWEST_GROUPS}"
+            raise study.source.error(("data", "group"), f"{found}, {needed}")
 
 
 def check_values(study: Study, n_values: NDArray[np.int64]) -> None:
     """Refuse a target with too few values, by the number of values of each."""
     for target, known in zip(study.targets, n_values.tolist(), strict=True):
         if known < FEWEST_ROWS:
-            raise study.source.error(
-                ("targets", target.name),
-                f"target {target.name!r} has values in {known} rows and needs at least "
-                f"{FEWEST_ROWS}; leave it out, or add rows",
-            )
+            found = f"target {target.name!r} has values in {known} rows"
+            message = f"{found} and needs at least {FEWEST_ROWS}; leave it out, or add rows"
+            raise study.source.error(("targets", target.name), message)

@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.data import Encoder
-from deeptobit.app.study.measures import HeldOut, Predicted, covered
+from deeptobit.app.study.measures import HeldOut, Predicted, covered, recorded_errors
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import MixedTobitRegressor, TobitRegressor
 from deeptobit.estimators.inputs import limits_of, tail_share
@@ -186,16 +186,10 @@ class Effects:
     high: FloatArray
 
 
-def learn_effects(
-    model: Any,
-    X: pd.DataFrame,
-    encoder: Encoder,
-    groups: NDArray[Any] | None = None,
-    n_jobs: int | None = None,
-) -> Effects:
+def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder, **resampling: Any) -> Effects:
     """Average effects over the rows of X, or over some of them where they are many.
 
-    ``groups`` are the people of the rows, which the intervals keep together.
+    ``resampling`` are ``n_jobs`` and the ``groups`` of the rows, which intervals keep together.
 
     Examples
     --------
@@ -226,18 +220,13 @@ def learn_effects(
         rows = X.iloc[:: -(-len(X) // n_rows)]
         for feature in range(n_features):
             effect[:, feature] = _difference(model, rows, feature, levels.get(feature), step)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is not determined, whose interval is unknown
-        reach = _half_widths(model, X, slope, groups, n_jobs) * step
+    with warnings.catch_warnings(action="ignore"):  # of what has no interval
+        reach = _half_widths(model, X, slope, **resampling) * step
     return Effects(step, effect, effect - reach, effect + reach)
 
 
 def _half_widths(
-    model: Any,
-    X: pd.DataFrame,
-    slope: FloatArray | None,
-    groups: NDArray[Any] | None,
-    n_jobs: int | None,
+    model: Any, X: pd.DataFrame, slope: FloatArray | None, **resampling: Any
 ) -> FloatArray:
     """Half of the 95 % intervals of effects per unit, (T, D); NaN where they take too long.
 
@@ -249,8 +238,8 @@ def _half_widths(
         table = model.marginal_effects(X)
     elif can_resample(model, X):
         rows = X.iloc[:: -(-len(X) // _MOST_ROWS)]
-        table = model.marginal_effects(rows, groups=groups, n_boot=_N_DRAWS, n_jobs=n_jobs)
-    elif isinstance(model, MixedTobitRegressor) and slope is not None and _is_small(model):
+        table = model.marginal_effects(rows, n_boot=_N_DRAWS, **resampling)
+    elif slope is not None and _has_few_parameters(model):
         table, factor = model.summary(), slope
     else:
         table = pd.DataFrame(columns=["ci_low", "ci_high"], dtype=np.float64)
@@ -260,16 +249,14 @@ def _half_widths(
 
 def can_resample(model: Any, X: pd.DataFrame) -> bool:
     """Whether fits to other rows are quick, and the rows of the fit in memory."""
-    return (
-        isinstance(model, EffectsRegressor)
-        and hasattr(model, "_trained")
-        and X.shape[1] <= _MOST_WITH_INTERVALS
-        and X.size * len(model.target_names_) <= _MOST_RESAMPLED
-    )
+    is_small = X.shape[1] <= _MOST_WITH_INTERVALS
+    is_quick = is_small and X.size * len(model.target_names_) <= _MOST_RESAMPLED
+    return is_quick and isinstance(model, EffectsRegressor) and hasattr(model, "_trained")
 
 
-def _is_small(model: MixedTobitRegressor) -> bool:
-    return hasattr(model, "_trained") and model._trained.n_parameters <= _MOST_OF_MIXED
+def _has_few_parameters(model: Any) -> bool:
+    is_whole = isinstance(model, MixedTobitRegressor) and hasattr(model, "_trained")
+    return is_whole and model._trained.n_parameters <= _MOST_OF_MIXED
 
 
 def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
@@ -303,24 +290,18 @@ def _difference(
 # Directions that outcomes share.
 
 
-def stable_loadings(
-    model: Any,
-    X: pd.DataFrame,
-    groups: NDArray[Any] | None = None,
-    n_jobs: int | None = None,
-) -> BoolArray | None:
+def stable_loadings(model: Any, X: pd.DataFrame, **resampling: Any) -> BoolArray | None:
     """Which loadings of the features on shared directions would keep their sign, (D, R).
 
     Those of the first layer, in another sample of this size. None where that is not known: trees
-    stay as they were grown, and refits of large models take too long.
+    stay as they were grown, and refits of large models take too long. ``resampling`` as in
+    :func:`learn_effects`.
     """
     if not can_resample(model, X) or hasattr(model, "trees_") or len(X) < _FEWEST_TO_SPLIT:
         return None
-    options: Any = {"n_boot": _N_DRAWS, "n_splits": _N_SPLITS, "groups": groups, "n_jobs": n_jobs}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of quarters of the rows
+    with warnings.catch_warnings(action="ignore"):  # of quarters of the rows
         try:
-            found = model.subspace_stability(0, **options)
+            found = model.subspace_stability(0, n_boot=_N_DRAWS, n_splits=_N_SPLITS, **resampling)
         except ValueError:  # no feature has an effect, or a quarter of the rows cannot be fitted
             return None
     return np.asarray(found.stable().reindex(list(map(str, X.columns))).to_numpy(dtype=np.bool_))
@@ -382,8 +363,8 @@ def measure_parts(
         labels.append((groups[0], np.asarray(groups[1], dtype=object)))
     targets, point = held_out.targets, held_out.predictive.mean()
     inside = covered(Predicted(targets, held_out.predictive, point, held_out.coverage))
-    difference = np.where(targets.has_value, point - targets.values, np.nan)
-    parts: list[tuple[str, str, float, FloatArray, FloatArray, FloatArray]] = []
+    difference = recorded_errors(targets, point)
+    parts: list[tuple[Any, ...]] = []
     for name, found in labels:
         for level in sorted(set(found) - {""}):
             rows = found == level
@@ -391,11 +372,10 @@ def measure_parts(
                 continue
             tables = map(pd.DataFrame, (np.abs(difference[rows]), difference[rows], inside[rows]))
             means = (table.mean().where(table.count() >= FEWEST_IN_PART) for table in tables)
-            error, bias, held = (mean.to_numpy() for mean in means)
-            parts.append((name, str(level), float(np.round(rows.sum(), -1)), error, bias, held))
+            parts.append((name, str(level), float(np.round(rows.sum(), -1)), *means))
     if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
         parts = []
-    n_tasks = point.shape[1]
-    columns, levels, counts, *measures = zip(*parts, strict=True) if parts else ((),) * 6
-    stacked = (np.array(measure, dtype=np.float64).reshape(-1, n_tasks) for measure in measures)
-    return Subgroups(list(columns), list(levels), np.array(counts, dtype=np.float64), *stacked)
+    columns, levels, *numbers = zip(*parts, strict=True) if parts else ((),) * 6
+    counts, *measures = (np.array(each, dtype=np.float64) for each in numbers)
+    stacked = (measure.reshape(-1, point.shape[1]) for measure in measures)
+    return Subgroups(list(columns), list(levels), counts, *stacked)

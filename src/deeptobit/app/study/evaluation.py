@@ -353,8 +353,7 @@ def _fit_and_measure(
     targets = some_targets(data.targets, job.tasks)
     train, test = targets[split.train], targets[split.test]
     # Warnings are counted: a hundred fits would repeat the same ones.
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with threadpool_limits(1), warnings.catch_warnings(record=True, action="always") as caught:
         model = clone(methods[job.method])
         if "cv" in model.get_params(deep=False):
             model.set_params(cv=job.folds)
@@ -391,31 +390,29 @@ def run_jobs(
     ``work`` returns the rows of a job, with columns ``share``, ``repeat`` and ``method``. The other
     parameters are those of :func:`evaluate`.
     """
-    frames = [] if store is None else store.read()
-    place = {job.key: position for position, job in enumerate(jobs)}
+    found = {} if store is None else _by_job(*store.read())
+    by_key = {job.key: job for job in jobs}
 
     def joined() -> pd.DataFrame:
-        """One table; the rows of a job are in order already, and a stable sort keeps that."""
-        table = pd.concat(frames, ignore_index=True)
-        order = np.argsort([place[key] for key in _keys(table)], kind="stable")
-        return table.iloc[order].reset_index(drop=True)
+        return pd.concat([found[key] for key in by_key if key in found], ignore_index=True)
 
-    done = {key for frame in frames for key in _keys(frame)}
-    left = [job for job in jobs if job.key not in done]
+    left = [job for key, job in by_key.items() if key not in found]
     before = len(jobs) - len(left)
     progress(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     fits = parallel(delayed(work)(job) for job in left)
     for count, frame in enumerate(fits, start=before + 1):
-        frames.append(frame)
+        found |= _by_job(frame)
         if store is not None:
             store.write(joined())
-        progress(count, len(jobs), str(jobs[place[_keys(frame)[0]]]))
+        progress(count, len(jobs), str(by_key[list(found)[-1]]))
     return joined()
 
 
-def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
-    return list(frame[["share", "repeat", "method"]].itertuples(index=False, name=None))
+def _by_job(*tables: pd.DataFrame) -> dict[Any, pd.DataFrame]:
+    """The rows of every job, by its key."""
+    keys = ["share", "repeat", "method"]
+    return {key: rows for table in tables for key, rows in table.groupby(keys, sort=False)}
 
 
 # Results in a folder, which a later run continues only with the same data and settings.
@@ -494,9 +491,7 @@ def open_results(
     return ResultStore(folder)
 
 
-def _check_same(
-    found: Mapping[str, Any], wanted: Mapping[str, dict[str, Any]], folder: Path
-) -> None:
+def _check_same(found: Any, wanted: dict[str, dict[str, Any]], folder: Path) -> None:
     """Raise an error that names the first setting that differs."""
     for group, here in wanted.items():
         there = found[group] if isinstance(found.get(group), dict) else {}

@@ -10,7 +10,7 @@ from deeptobit.app.study.columns import named_columns
 from deeptobit.app.study.data import read_targets
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
-from deeptobit.app.study.measures import MEASURES, measure
+from deeptobit.app.study.measures import MEASURES, measure, recorded_errors
 from deeptobit.app.study.tables import StudyError, Table, did_you_mean
 from deeptobit.estimators.base import fit_recalibration
 
@@ -53,10 +53,8 @@ class ExternalValidation:
         moved = self.drift[self.drift["shift"].abs() > 0.5].index
         if len(moved):
             names = ", ".join(map(str, moved[:5])) + (", …" if len(moved) > 5 else "")
-            notes.append(
-                f"{len(moved)} feature(s) have another mean here (over half a standard "
-                f"deviation away): {names}."
-            )
+            far = "another mean here (over half a standard deviation away)"
+            notes.append(f"{len(moved)} feature(s) have {far}: {names}.")
         return notes or ["Nothing is far from what the model expects."]
 
 
@@ -72,7 +70,7 @@ def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
         raise StudyError(f"{table.file} has no outcome to compare predictions with")
     predictive = predict_rows(fitted.model, X, targets.lower_bounds, targets.upper_bounds)
     found, _, free = fit_recalibration(fitted.model, predictive, targets)
-    error = pd.DataFrame(np.where(targets.has_value, predictive.mean() - targets.values, np.nan))
+    error = pd.DataFrame(recorded_errors(targets, predictive.mean()))
     level = found.intercept + (found.slope - 1.0) * predictive.latent.mean(axis=0)
     columns = {
         "entries": (~targets.missing).sum(axis=0),
@@ -119,14 +117,12 @@ def recalibrated(fitted: FittedStudy, table: Table) -> FittedStudy:
     """
     targets = read_targets(fitted.study, table)
     what = f"level, slope and σ, with {len(table)} rows of another table, on {date.today()}"
-    note = (
-        f"This model was recalibrated: {what}. Held-out predictions are those of the table it was "
-        "made of, before that."
-    )
+    kept = "Held-out predictions are those of the table it was made of, before that."
+    note = Finding("note", "model", f"This model was recalibrated: {what}. {kept}")
     return replace(
         fitted,
         model=fitted.model.recalibrate(fitted.encoder.encode(table), targets),
         name=f"{fitted.name}-recalibrated",
-        findings=(*fitted.findings, Finding("note", "model", note)),
+        findings=(*fitted.findings, note),
         facts=fitted.facts | {"recalibrated": what},
     )

@@ -109,13 +109,9 @@ class FittedStudy:
 # The file of a fitted study.
 
 KIND = "study"
-_CLASSES = files.models.CLASSES | {
-    cls.__name__: by_fields(cls)
-    for cls in (
-        *(CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding),
-        *(FeatureRanges, Effects, Subgroups),
-    )
-}
+_PARTS = (CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding)
+_LEARNED = (FeatureRanges, Effects, Subgroups)
+_CLASSES = files.models.CLASSES | {cls.__name__: by_fields(cls) for cls in _PARTS + _LEARNED}
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
@@ -167,15 +163,12 @@ def load_fitted(path: Path | str) -> FittedStudy:
     """
     kind = Path(path).suffix.lower()
     if kind == ".toml":
-        raise ModelFileError(
-            f"{path} is a study file, not a model: 'deeptobit fit {path}' writes "
-            f"{Path(path).with_suffix('.deeptobit')}, which this command reads"
-        )
+        out = Path(path).with_suffix(".deeptobit")
+        what = f"{path} is a study file, not a model: 'deeptobit fit {path}' writes {out}"
+        raise ModelFileError(f"{what}, which this command reads")
     if kind in KINDS:
-        raise ModelFileError(
-            f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it, "
-            "and 'deeptobit fit' its model"
-        )
+        what = f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it"
+        raise ModelFileError(f"{what}, and 'deeptobit fit' its model")
     _, state = files.read_state(path, KIND)
     try:
         model: Any = estimators.estimator_from_state(state["model"])
@@ -183,10 +176,8 @@ def load_fitted(path: Path | str) -> FittedStudy:
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise ModelFileError(
-            f"{path} comes from another version of deeptobit, which stored studies differently; "
-            "fit the study again"
-        ) from None
+        what = "comes from another version of deeptobit, which stored studies differently"
+        raise ModelFileError(f"{path} {what}; fit the study again") from None
 
 
 # Predictions for new rows.
@@ -266,11 +257,9 @@ def predict_table(
     counts = {c.name: table.n_blank(c.name) for c in fitted.encoder.columns}
     imputed = {name: count for name, count in counts.items() if count}
     if imputed:
-        warnings.warn(
-            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
-            f"the training table, in {listed(imputed)}",
-            stacklevel=2,
-        )
+        what = f"{sum(imputed.values())} missing cell(s) are filled with the means"
+        message = f"{table.file}: {what} of the training table, in {listed(imputed)}"
+        warnings.warn(message, stacklevel=2)
     lower, upper = read_limits(fitted.study, table)
     found = predicted_columns(predict_rows(fitted.model, X, lower, upper), coverage)
     bounded = {" P(lower)": np.isfinite(lower), " P(upper)": np.isfinite(upper)}
@@ -306,11 +295,9 @@ def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
         name, value = str(names[place]), float(matrix[row, place])
         low, high = float(ranges.low[place]), float(ranges.high[place])
         guess = guess_unit(name, value, low, high)
-        warnings.warn(
-            f"{table.file}, line {table.lines[row]}: {name} {value:g}, training {low:.3g}–"
-            f"{high:.3g}{guess and f': {guess}?'}",
-            stacklevel=3,
-        )
+        where = f"{table.file}, line {table.lines[row]}"
+        known = f"training {low:.3g}–{high:.3g}{guess and f': {guess}?'}"
+        warnings.warn(f"{where}: {name} {value:g}, {known}", stacklevel=3)
     if (more := int(cells.sum()) - _MOST_WARNINGS) > 0:
         warnings.warn(f"{more} more cells are outside the data", stacklevel=3)
     found = [", ".join(names[row]) for row in cells]
@@ -343,4 +330,4 @@ def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     for name, number in digits(fitted).items():
         places |= {name + what: number for what in ("", " low", " high")}
         places |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
-    return predictions.round({name: places[name] for name in predictions if name in places})
+    return predictions.round(places)

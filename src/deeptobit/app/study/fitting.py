@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from time import perf_counter
 from typing import Any, Literal
@@ -10,19 +10,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
-from deeptobit.app.study import config
-from deeptobit.app.study.columns import FEWEST
+from deeptobit.app.study import columns, config, effects, formats, visits
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
+from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import HeldOut
-from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
@@ -32,65 +28,41 @@ from deeptobit.targets import CensoredTargets
 # Predictions for held-out rows.
 
 
-def fit_rows(
-    model: CensoredRegressor,
-    data: StudyData,
-    time: FloatArray | None = None,
-    rows: Any = slice(None),
-) -> None:
-    """Fit a model to some rows of the data, on one core."""
-    given = {"groups": data.groups, "time": time}
-    options: dict[str, Any] = {
-        name: values[rows]
-        for name, values in given.items()
-        if values is not None and has_fit_parameter(model, name)
-    }
+def fit_rows(model: CensoredRegressor, data: StudyData) -> None:
+    """Fit a model to the data of a study, on one core."""
+    given = {"groups": data.groups, "time": data.time}
+    options: Any = {name: given[name] for name in given if has_fit_parameter(model, name)}
     with one_blas_thread():
-        model.fit(data.X.iloc[rows], data.targets[rows], **options)
+        model.fit(data.X, data.targets, **options)
 
 
 def predict_fold(
-    model: CensoredRegressor,
-    data: StudyData,
-    time: FloatArray | None,
-    fold: auto.Fold,
-    coverage: float,
+    model: CensoredRegressor, data: StudyData, fold: auto.Fold, coverage: float
 ) -> tuple[HeldOut, pd.DataFrame | None]:
     """Fit the model and the null model outside a fold, and predict the rows inside.
 
     A mixed model forecasts them from earlier visits; then errors by horizon are the second result.
     """
-    errors = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows warns
-        fit_rows(model, data, time, fold.train)
-        X, targets, groups = data.X.iloc[fold.test], data.targets[fold.test], data.groups
-        if isinstance(model, estimators.MixedTobitRegressor) and groups is not None:
-            if time is not None:
-                from deeptobit.app.study import visits  # for such models alone
-
-                errors = visits.forecast_errors(model, data.X, data.targets, groups, time, fold)
-            groups = groups[fold.test]
-        training = data.targets[fold.train]
-        return predict_test_rows(model, X, targets, training, coverage, groups), errors
+    hidden, errors = data.where(fold.test), None
+    with warnings.catch_warnings(action="ignore"):  # the fit to all rows warns
+        fit_rows(model, data.where(fold.train))
+        if isinstance(model, estimators.MixedTobitRegressor) and data.time is not None:
+            errors = visits.forecast_errors(model, data, fold)
+        return predict_test_rows(model, hidden, data.targets[fold.train], coverage), errors
 
 
 def predict_test_rows(
-    model: CensoredRegressor,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    training: CensoredTargets,
-    coverage: float,
-    groups: NDArray[Any] | None = None,
+    model: CensoredRegressor, data: StudyData, training: CensoredTargets, coverage: float
 ) -> HeldOut:
     """Predictions of a fitted model, and of the null model of its training rows."""
-    predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds, groups)
+    targets = data.targets
+    bounds = targets.lower_bounds, targets.upper_bounds
+    predictive = predict_rows(model, data.X, *bounds, data.groups)
     stages = [predictive.mean()]
     if hasattr(model, "staged_predict"):
         by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
-        stages = list(model.staged_predict(X, **by_row))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
+        stages = list(model.staged_predict(data.X, **by_row))
+    with warnings.catch_warnings(action="ignore"):  # the fit has warned of what concerns all rows
         null = predict_null(model.noise_, training, targets)
     return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
@@ -117,16 +89,14 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     null = fit_null(train)
     level = np.broadcast_to(null.intercept_, train.shape)
     free = np.asarray(train.observed.any(axis=0))
-    scores = auto.HeldOutScores.build(
-        level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
-    )
+    weight = np.ones(len(train))
+    scores = auto.HeldOutScores.build(level, train, weight, null.sigma_, free, fit_intercept=True)
     noise = with_one_spread(noise)
     found, _ = auto.fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
     matched = auto.match_quartiles(found, [Gaussian()] * len(families), families)
-    found = auto.Recalibration(
-        *(np.where(free, *both) for both in zip(found, matched, strict=True))
-    )
+    pairs = zip(found, matched, strict=True)
+    found = auto.Recalibration(*(np.where(free, *pair) for pair in pairs))
     latent = np.broadcast_to(found.intercept + found.slope * null.intercept_, test.shape)
     sigma = np.broadcast_to(found.sigma, test.shape)
     return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
@@ -144,16 +114,13 @@ def join_folds(
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(pieces))[order]
 
-    predictive, null = (
-        replace(
-            predictives[0],
-            latent=join(predictive.latent for predictive in predictives),
-            sigma=join(predictive.sigma for predictive in predictives),
-            lower=targets.lower_bounds,
-            upper=targets.upper_bounds,
-        )
-        for predictives in zip(*((part.predictive, part.null) for part in parts), strict=True)
-    )
+    def join_predictive(found: Sequence[Predictive]) -> Predictive:
+        latent, sigma = join(y.latent for y in found), join(y.sigma for y in found)
+        lower, upper = targets.lower_bounds, targets.upper_bounds
+        return replace(found[0], latent=latent, sigma=sigma, lower=lower, upper=upper)
+
+    predictive = join_predictive([part.predictive for part in parts])
+    null = join_predictive([part.null for part in parts])
     stages = (
         join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
         for layer in range(depth)
@@ -188,16 +155,12 @@ def make_model(
     """
     settings = study.model
     if isinstance(settings, config.MixedSettings):
-        raise study.source.error(
-            ("model", "kind"),
-            'kind = "mixed" forecasts people from their visits: fit measures it on last visits; '
-            'to compare methods on other people write kind = "auto"',
-        )
+        what = 'kind = "mixed" forecasts people from their visits: fit measures it on last visits'
+        do = 'to compare methods on other people write kind = "auto"'
+        raise study.source.error(("model", "kind"), f"{what}; {do}")
     if isinstance(settings, config.TobitSettings):
         return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
-    options = asdict(settings) | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
-    del options["kind"]
-    options["random_state"] = options.pop("seed")
+    options = settings.options() | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
     if isinstance(settings, config.NetworkSettings):
         return estimators.SubspaceNetworkCV(**options)
     return estimators.AutoTobitRegressor(**options | {"members": settings.members or "auto"})
@@ -236,12 +199,10 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     else:
         in_memory = "kind"
     if in_memory is not None:
-        raise study.source.error(
-            ("model", in_memory),
-            f"{in_memory} = {config.toml_value(getattr(settings, in_memory))} needs all rows in "
-            'memory, and the rows of this table are streamed; write kind = "network" without it, '
-            "or allow more --memory",
-        )
+        setting = f"{in_memory} = {config.toml_value(getattr(settings, in_memory))}"
+        what = f"{setting} needs all rows in memory, and the rows of this table are streamed"
+        do = 'write kind = "network" without it, or allow more --memory'
+        raise study.source.error(("model", in_memory), f"{what}; {do}")
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
@@ -257,8 +218,8 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     )
 
 
+# Called with the number of models that are fitted, and of all.
 Progress = Callable[[int, int], None]
-"""Called with the number of models that are fitted, and of all."""
 
 
 def fit_study(
@@ -312,30 +273,24 @@ def fit_study(
     started = perf_counter()
     findings = diagnose(study, data) if findings is None else findings
     # Rows without outcomes could fill a whole fold.
-    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
-    groups = None if data.groups is None else data.groups[rows]
-    data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
+    data = data.where(np.flatnonzero(~data.targets.missing.all(axis=1)))
     check_enough(study, data)
-    try:
+    with formats.as_study_error(f"{data.table.file}: the model cannot be fitted: "):
         model, warned, folds, held_out, forecasts = _fit_all(study, data, n_jobs, progress)
-    except ValueError as error:
-        raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = perf_counter() - started
-    tested = np.sort(np.concatenate([fold.test for fold in folds]))
-    labels = None if groups is None else (str(study.data.group), groups[tested])
+    tested = data.where(np.sort(np.concatenate([fold.test for fold in folds])))
+    labels = None if tested.groups is None else (str(study.data.group), tested.groups)
     return describe_fit(
         study,
         model,
-        data.encoder,
-        data.X,
+        data,
         held_out,
-        groups,
         n_jobs,
         findings=(*findings, *too_good(held_out), *warned),
         facts={"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
-        n_groups=None if groups is None else len(set(groups)),
-        subgroups=measure_parts(held_out, data.X.iloc[tested], data.encoder, labels),
+        n_groups=data.n_groups,
+        subgroups=effects.measure_parts(held_out, tested.X, data.encoder, labels),
         forecasts=forecasts,
     )
 
@@ -343,10 +298,8 @@ def fit_study(
 def describe_fit(
     study: Study,
     model: CensoredRegressor,
-    encoder: Encoder,
-    X: pd.DataFrame,
+    data: StudyData,
     held_out: HeldOut,
-    groups: NDArray[Any] | None = None,
     n_jobs: int | None = None,
     *,
     facts: dict[str, str],
@@ -354,20 +307,21 @@ def describe_fit(
 ) -> FittedStudy:
     """A fitted model with its settings and versions, and where the features lie and what they do.
 
-    ``X`` are rows to learn the latter from, those of the fit if it was in memory, with their
-    ``groups``; ``about`` are the other attributes of the fitted study.
+    ``data`` are rows to learn the latter from, those of the fit if it was in memory; ``about`` are
+    the other attributes of the fitted study.
     """
     versions = config.versions() | {"seed": str(study.model.seed), "date": str(date.today())}
+    resampling = {"groups": data.groups, "n_jobs": n_jobs}
     return FittedStudy(
         model=model,
-        encoder=encoder,
+        encoder=data.encoder,
         name=study.source.path.stem,
         text=config.settings_text(study),
         held_out=held_out,
         facts=versions | facts,
-        ranges=learn_ranges(X, encoder),
-        effects=learn_effects(model, X, encoder, groups, n_jobs),
-        stable=stable_loadings(model, X, groups, n_jobs),
+        ranges=effects.learn_ranges(data.X, data.encoder),
+        effects=effects.learn_effects(model, data.X, data.encoder, **resampling),
+        stable=effects.stable_loadings(model, data.X, **resampling),
         **about,
     )
 
@@ -376,57 +330,50 @@ def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
 ) -> tuple[CensoredRegressor, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
     """The model of all rows, its warnings, the folds, their predictions, and errors by horizon."""
-    groups, n_rows, time = data.groups, len(data.X), None
-    mixed = isinstance(study.model, config.MixedSettings)
-    if mixed:
-        from deeptobit.app.study import visits  # for such models alone
-
-        time = visits.read_times(study, data.X)
-        folds = visits.last_visits(study, groups, time)
+    if isinstance(study.model, config.MixedSettings):
+        data = replace(data, time=visits.read_times(study, data.X))
+        folds = visits.last_visits(study, data)
     else:
-        n_folds = _count_folds(study, groups, n_rows)
-        folds = list(auto.make_folds(n_rows, n_folds, groups, study.model.seed))
-
-    def make(
-        labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None
-    ) -> CensoredRegressor:
-        if mixed:
-            return visits.make_mixed(study)
-        # One held-out part is enough to choose by where rows are many.
-        many = isinstance(study.model, config.AutoSettings) and n_rows > auto.MANY_ROWS
-        cv: Any = "auto" if many else _count_folds(study, labels, n_rows)
-        return make_model(study, cv=cv, n_jobs=n_jobs)
-
+        n_folds = _count_folds(study, data)
+        folds = list(auto.make_folds(len(data.X), n_folds, data.groups, study.model.seed))
     progress(0, len(folds) + 1)
-    model = make(groups, n_rows, n_jobs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit_rows(model, data, time)
+    model = _make_for(study, data, n_jobs)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        fit_rows(model, data)
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
+    featureless = replace(data, X=data.X.iloc[:, :0])  # to count rows without a copy of X
     # Workers need no table.
     rows = replace(data, table=data.table.where(np.zeros(len(data.table), dtype=np.bool_)))
     for fold in folds:
-        outside = make(None if groups is None else groups[fold.train], len(fold.train))
-        if not mixed:
+        outside = _make_for(study, featureless.where(fold.train))
+        if not isinstance(outside, estimators.MixedTobitRegressor):
             # One noise family for all folds, or their predictions could not be scored together.
             outside.set_params(noise=model.noise_)
-        jobs.append(delayed(predict_fold)(outside, rows, time, fold, study.evaluation.coverage))
-    parts: list[HeldOut] = []
-    errors: list[pd.DataFrame] = []
-    for part, of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
-        parts.append(part)
-        errors += [] if of_fold is None else [of_fold]
-        progress(len(parts) + 1, len(folds) + 1)
-    forecasts = visits.by_horizon(errors) if errors else []
+        jobs.append(delayed(predict_fold)(outside, rows, fold, study.evaluation.coverage))
+    found = []
+    for of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        found.append(of_fold)
+        progress(len(found) + 1, len(folds) + 1)
+    parts, errors = zip(*found, strict=True)
+    forecasts = [] if data.time is None else visits.by_horizon(errors)
     return model, as_findings(caught), folds, join_folds(data.targets, folds, parts), forecasts
 
 
-def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
+def _make_for(study: Study, data: StudyData, n_jobs: int | None = None) -> CensoredRegressor:
+    """The unfitted estimator for some rows, which decide on its folds."""
+    if isinstance(study.model, config.MixedSettings):
+        return visits.make_mixed(study)
+    # One held-out part is enough to choose by where rows are many.
+    many = isinstance(study.model, config.AutoSettings) and len(data.X) > auto.MANY_ROWS
+    return make_model(study, cv="auto" if many else _count_folds(study, data), n_jobs=n_jobs)
+
+
+def _count_folds(study: Study, data: StudyData) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
-    return min(study.model.cv, n_rows if groups is None else len(set(groups)))
+    return min(study.model.cv, data.n_groups or len(data.X))
 
 
 _TOO_GOOD = 0.98  # R² on held-out rows
@@ -435,7 +382,7 @@ _TOO_GOOD = 0.98  # R² on held-out rows
 def too_good(held_out: HeldOut) -> list[Finding]:
     """Targets that are predicted nearly without error, as only their own copies do."""
     table = held_out.table()
-    found = table.index[(table["r2"] > _TOO_GOOD) & (table["entries"] >= FEWEST)]
+    found = table.index[(table["r2"] > _TOO_GOOD) & (table["entries"] >= columns.FEWEST)]
     message = f"held-out R² above {_TOO_GOOD}: does a feature tell the outcome?"
     return [Finding("warning", str(name), message, "leak") for name in found]
 

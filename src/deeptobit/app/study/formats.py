@@ -7,7 +7,6 @@ programs come whole, as one frame.
 
 import csv
 import datetime
-import json
 import os
 import re
 import subprocess
@@ -16,7 +15,7 @@ import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +24,11 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from joblib import Parallel, delayed
 
 from deeptobit.app.study import layout
 from deeptobit.app.study.tables import BLANKS, Dialect, Remark, StudyError, Table, as_text
-from deeptobit.arrays import listed
+from deeptobit.arrays import IntArray, listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
 
@@ -196,17 +195,14 @@ class TableFile:
         lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
         cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
         unique = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
-        self._places = {
-            unique[at]: at
-            for at, name in enumerate(head.names)
-            if name or any(map(_is_filled, cells[at]))
-        }
+        used = [bool(n) or any(map(_is_filled, cells[at])) for at, n in enumerate(head.names)]
+        self._places = {unique[at]: at for at in np.flatnonzero(used).tolist()}
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
         return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
-    ) -> Iterator[tuple[Table, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Table, IntArray]]:
         """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
         with as_study_error():
             for frame in self.source.frames(columns, batch_rows):
@@ -228,10 +224,9 @@ class TableFile:
             parts = [arrow.Table.from_batches([frame.cells]) for frame in frames]
             cells = arrow.concat_tables(parts, promote_options="permissive")
         table = self._table(cells, self.file, lines)
-        units = np.arange(len(lines)) < self._n_heads
-        return table.where(~units) if self._n_heads else table
+        return table.where(np.arange(len(lines)) >= self._n_heads) if self._n_heads else table
 
-    def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
+    def _table(self, cells: Any, file: str, lines: IntArray) -> Table:
         if not isinstance(cells, pd.DataFrame):
             arrow = require("pyarrow", "app")
             if isinstance(self.source, ParquetTable):
@@ -247,7 +242,7 @@ class TableFile:
 class Whole:
     """A table that is read whole."""
 
-    def __init__(self, cells: pd.DataFrame, lines: NDArray[np.int64], file: str) -> None:
+    def __init__(self, cells: pd.DataFrame, lines: IntArray, file: str) -> None:
         self._cells, self._lines, self._file = cells, lines, file
         self.columns, self.n_rows = [str(name) for name in cells.columns], len(lines)
 
@@ -261,12 +256,10 @@ class Whole:
 
 def _open_parquet(path: Path) -> ParquetTable:
     require("pyarrow", "app")
-    try:
+    with suppress(ValueError):
         table = ParquetTable(path)
         if table.columns:
             return table
-    except ValueError:
-        pass
     if path.is_dir():
         raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
     kind = "an Arrow" if kind_of_file(path) in ARROW else "a Parquet"
@@ -371,10 +364,8 @@ def convert_table(
     if not path.is_file():
         raise StudyError(f"{path}: there is no such file")
     if kind_of_file(path) not in TEXT:
-        raise StudyError(
-            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
-            "'CSV UTF-8'"
-        )
+        what = f"only text files can be converted ({', '.join(TEXT)})"
+        raise StudyError(f"{path.name}: {what}; save it as 'CSV UTF-8'")
     table = TableFile(path)
     assert isinstance(table.source, TextTable)
     decimal_comma = table.dialect.separator != ","
@@ -445,7 +436,7 @@ def _ends(content: bytes) -> bool:
     if len(words) < 128:
         return True  # too short for calamine
 
-    def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
+    def chain(first: int, successors: IntArray) -> list[int]:
         found = list[int]()
         while first < min(len(sectors), len(successors)) and len(found) <= len(sectors):
             found.append(first)
@@ -462,7 +453,7 @@ def _ends(content: bytes) -> bool:
     return _is_acyclic(successors) and _is_acyclic(small)
 
 
-def _is_acyclic(successors: NDArray[np.int64]) -> bool:
+def _is_acyclic(successors: IntArray) -> bool:
     """Whether every chain leaves the table, by jumps that double their length."""
     end = len(successors)
     jump = np.append(np.minimum(successors, end), end)
@@ -493,25 +484,6 @@ def _typed(cells: Sequence[Cell]) -> Any:
 
 # SPSS and Stata.
 
-# Read in a process of its own: the parser is C code, and a damaged file can end its process.
-_READ = """
-import json, sys
-import pyarrow, pyreadstat
-path = sys.argv[1]
-read = pyreadstat.read_dta if path.lower().endswith(".dta") else pyreadstat.read_sav
-cells, about = read(path)
-facts = {"labels": {name: [[code, str(label)] for code, label in labels.items()
-                           if isinstance(code, (int, float))]
-                    for name, labels in about.variable_value_labels.items()},
-         "measure": about.variable_measure}
-for name in cells.columns[[dtype.kind == "O" for dtype in cells.dtypes]]:
-    cells[name] = cells[name].map(str, na_action="ignore")
-table = pyarrow.Table.from_pandas(cells, preserve_index=False)
-table = table.replace_schema_metadata({"facts": json.dumps(facts)})
-with pyarrow.ipc.new_stream(sys.stdout.buffer, table.schema) as out:
-    out.write_table(table)
-"""
-
 
 def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, str]]]:
     """The table of a statistics program, and labels of the codes of its categories.
@@ -519,20 +491,22 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
     Values that the file declares missing are missing. A column whose values all have labels holds
     categories, unless the file calls it ordinal or a scale.
     """
-    require("pyreadstat", "app")
-    arrow, ipc = require("pyarrow", "app"), require("pyarrow.ipc", "app")
-    run = subprocess.run([sys.executable, "-c", _READ, path.absolute()], capture_output=True)
+    pyreadstat = require("pyreadstat", "app")
+    is_stata = path.suffix.lower() == ".dta"
+    read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
     try:
-        table = ipc.open_stream(run.stdout).read_all()
-        facts = json.loads(table.schema.metadata[b"facts"])
-    except (arrow.ArrowException, ValueError, TypeError):
-        program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
+        # In a process of its own: the parser is C code, and a damaged file can end its process.
+        worker = Parallel(n_jobs=2, backend="loky")
+        ((frame, about),) = worker([delayed(read)(str(path.absolute()))])
+    except Exception:
+        program = "a Stata" if is_stata else "an SPSS"
         raise StudyError(f"{path.name} cannot be read as {program} file; save it again") from None
-    frame = table.to_pandas(ignore_metadata=True)
+    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        frame[name] = frame[name].map(str, na_action="ignore")
     labels: dict[str, dict[float, str]] = {}
-    for name, pairs in facts["labels"].items():
-        codes = {float(code): label for code, label in pairs}
-        nominal = facts["measure"].get(name, "unknown") in ("nominal", "unknown")
+    for name, meanings in about.variable_value_labels.items():
+        codes = {float(c): str(word) for c, word in meanings.items() if isinstance(c, int | float)}
+        nominal = about.variable_measure.get(name, "unknown") in ("nominal", "unknown")
         numeric = name in frame and frame[name].dtype.kind in "iuf"
         if numeric and nominal and frame[name].dropna().isin(codes).all():
             labels[name] = codes

@@ -16,6 +16,7 @@ import pandas as pd
 
 from deeptobit.app.study.tables import BLANKS, Remark, StudyError, Table
 from deeptobit.arrays import BoolArray, listed
+from deeptobit.extras import require
 
 MOST_LINES = 50  # that are looked at
 _WIDE = 0.6  # of the usual number of cells, which a row of names has
@@ -87,10 +88,8 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     if not header and best != next(at for at, number in enumerate(filled) if number):
         message = f"row {best + 1} of {file} names the columns"
         remarks.append(Remark("header", message, ("header", best + 1)))
-    for at in heads:
-        if at != best:
-            message = f"row {at + 1} of {file} holds no person, and is left out"
-            remarks.append(Remark(f"row {at + 1}", message))
+    others = [f"row {at + 1}" for at in heads if at != best]
+    remarks += [Remark(row, f"{row} of {file} holds no person, and is left out") for row in others]
     _check_names(names, cells[first:], file, best)
     return Head(best, names, first, tuple(remarks))
 
@@ -117,16 +116,13 @@ def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, hea
     blank = [at for at in used if not names[at]]
     say = "say in the study file which row has the names, as [data] header = 3 (and which sheet)"
     if len(used) > 1 and len(blank) > 0.5 * len(used):
-        raise StudyError(
-            f"{file}: row {header + 1} names {len(used) - len(blank)} of {len(used)} columns; {say}"
-        )
+        named = f"{len(used) - len(blank)} of {len(used)} columns"
+        raise StudyError(f"{file}: row {header + 1} names {named}; {say}")
     numbers = [name for name in names if name and _is_number(name)]
     unlike = any("." in name or "," in name for name in numbers) or len({*numbers}) < len(numbers)
     if len(numbers) > 1 and len(numbers) > 0.6 * len(names) and unlike:
-        raise StudyError(
-            f"{file}: row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of "
-            f"columns; add a row of names, or if there is one {say}"
-        )
+        what = f"row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of columns"
+        raise StudyError(f"{file}: {what}; add a row of names, or if there is one {say}")
 
 
 # Rows at the end that are no people.
@@ -188,20 +184,6 @@ def _repeated_headers(table: Table) -> BoolArray:
 # Columns of the same name.
 
 
-def letter_of(place: int) -> str:
-    """The letter of a column in a sheet, counted from 0.
-
-    Examples
-    --------
-    >>> letter_of(0), letter_of(25), letter_of(26), letter_of(702)
-    ('A', 'Z', 'AA', 'AAA')
-    """
-    letters = ""
-    while place >= 0:
-        letters, place = chr(ord("A") + place % 26) + letters, place // 26 - 1
-    return letters
-
-
 def without_copies(
     frame: pd.DataFrame, places: dict[str, int], file: str
 ) -> tuple[list[str], list[Remark]]:
@@ -215,11 +197,12 @@ def without_copies(
         By such a name, the place of the column in its file.
     file : str
     """
+    letter_of = require("openpyxl.utils", "app").get_column_letter
     copies, remarks, by_name = list[str](), list[Remark](), defaultdict[str, list[str]](list)
     for name in places:
         by_name[name.split(APART)[0]].append(name)
     for name, (first, *others) in by_name.items():
-        letters = " and ".join(letter_of(places[each]) for each in (first, *others))
+        letters = " and ".join(letter_of(places[each] + 1) for each in (first, *others))
         if not all(frame[first].equals(frame[other]) for other in others):
             raise StudyError(
                 f"{file}: columns {letters} are both called {name!r} and differ; rename one of them"

@@ -99,6 +99,11 @@ def covered(of: Predicted) -> FloatArray:
     return np.where(targets.missing, np.nan, share)
 
 
+def recorded_errors(targets: CensoredTargets, point: FloatArray) -> FloatArray:
+    """Predictions less recorded values, (N, T); NaN where none was recorded."""
+    return np.where(targets.has_value, point - targets.values, np.nan)
+
+
 def has_known(targets: CensoredTargets) -> BoolArray:
     """Targets of which something is known, (T,)."""
     return np.asarray((~targets.missing).any(axis=0))
@@ -162,11 +167,7 @@ MEASURES: dict[str, Measure] = {
     "mae": Measure(
         "typical error",
         "the mean absolute error, in points of the outcome",
-        lambda of: np.mean(
-            np.abs(np.where(of.targets.has_value, of.targets.values - of.point, 0.0)),
-            axis=0,
-            where=of.targets.has_value,
-        ),
+        lambda of: np.nanmean(np.abs(recorded_errors(of.targets, of.point)), axis=0),
         "lower",
         style="significant",
         in_units=True,
@@ -255,9 +256,8 @@ def measure(
     >>> {name: measured[name].round(2).tolist() for name in ("r2", "crps", "coverage")}
     {'r2': [0.95], 'crps': [0.46], 'coverage': [1.0]}
     """
-    predicted = Predicted(
-        targets, predictive, predictive.mean() if point is None else point, coverage
-    )
+    point = predictive.mean() if point is None else point
+    predicted = Predicted(targets, predictive, point, coverage)
     found = {}
     for name, one in MEASURES.items():
         values = np.full(len(targets.names), np.nan)

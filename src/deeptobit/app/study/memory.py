@@ -107,11 +107,9 @@ class MemoryCheck:
     @property
     def shortage(self) -> str:
         """How much memory is needed and how much there is, as the beginning of a sentence."""
-        return (
-            f"{self.file} ({self.n_rows:,} rows × {self.n_columns:,} columns) would "
-            f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.limit)} "
-            "of available memory"
-        )
+        table = f"{self.file} ({self.n_rows:,} rows × {self.n_columns:,} columns)"
+        share = f"more than half of the {show_bytes(self.limit)} of available memory"
+        return f"{table} would take about {show_bytes(self.needed)}, {share}"
 
 
 def check_memory(

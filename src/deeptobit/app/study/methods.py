@@ -167,9 +167,8 @@ class Regression(Baseline):
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
         self._features, self._outcomes = StandardScaler().fit(X), StandardScaler()
         X, Y = self._features.transform(X), self._outcomes.fit_transform(targets.values)
-        with warnings.catch_warnings():
-            # A lasso may not converge at the smallest penalties, which are not chosen.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # A lasso may not converge at the smallest penalties, which are not chosen.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             tuned = self._tune(X, Y, folds)
             errors = Y - predict_held_out(tuned, X, Y, folds)
             self.model_ = tuned.fit(X, Y)

@@ -68,8 +68,8 @@ class Plan:
         drawn = Predictive(self.noise, entries, sigma, self.lower, self.upper)
         Y = drawn.sample(rng, 1)[..., 0]
         model = TobitRegressor(lower=self.lower, upper=self.upper, noise=self.noise)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CensoringWarning)  # counts as not significant
+        # What is not determined counts as not significant.
+        with warnings.catch_warnings(action="ignore", category=CensoringWarning):
             table = model.fit(X, Y).summary(confidence=confidence).xs("x0", level="term")
         width = (table["ci_high"] - table["ci_low"]).fillna(np.inf)
         found: dict[str, float] = {
@@ -145,10 +145,8 @@ class Plan:
 
 def _check_number(people: int) -> None:
     if people > _MOST:
-        raise StudyError(
-            f"even {_MOST:,} people are not enough; the effect is too small beside the noise, or "
-            "nearly all outcomes are at a bound"
-        )
+        why = "the effect is too small beside the noise, or nearly all outcomes are at a bound"
+        raise StudyError(f"even {_MOST:,} people are not enough; {why}")
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
@@ -163,15 +161,11 @@ def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
         if name not in known:
             raise StudyError(f"the model has no {what} {name!r}{did_you_mean(name, known)}")
     task, column = tasks.index(target), features.index(feature)
-    if len(getattr(model, "layers_", "1")) > 1:
-        raise StudyError(
-            "a network of several layers has no one effect of a feature; state it in place of "
-            "the model"
-        )
-    if not hasattr(model, "coef_"):
-        raise StudyError(
-            "a model with trees has no one effect of a feature; state it in place of the model"
-        )
+    is_deep = len(getattr(model, "layers_", "1")) > 1
+    if is_deep or not hasattr(model, "coef_"):
+        what = "network of several layers" if is_deep else "model with trees"
+        message = f"a {what} has no one effect of a feature; state it in place of the model"
+        raise StudyError(message)
     effect = float(model.coef_[task, column] * model.feature_scale_[column])
     latent = fitted.held_out.predictive.latent[:, task]
     others = float(np.sqrt(max(latent.var() - effect**2, 0.0)))

@@ -56,12 +56,8 @@ def inspect_table(table: Table) -> Proposal:
     reasons = {n: _why_not(table, summaries[n]) for n in free if n not in proposed}
     excluded = {name: why for name, why in reasons.items() if why}
     numbers = [name for name, why in reasons.items() if not why and kinds[name] == "numbers"]
-    codes = [
-        name
-        for name in numbers
-        if (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
-        and 2 < table.text(name).nunique() <= columns.MOST_CATEGORIES
-    ]
+    coded = [n for n in numbers if columns.names_place(n) or _CODE.fullmatch(columns.words_of(n))]
+    codes = [n for n in coded if 2 < table.text(n).nunique() <= columns.MOST_CATEGORIES]
     return Proposal(key, group, targets, excluded, codes, _when(table, group, numbers))
 
 
@@ -109,13 +105,8 @@ def _outcomes(
             found.append(_signed(table, name))
     certain = [target for target in found if target]
     taken = {t.column for t in certain} | {b for t in certain for b in t.bounds.values()}
-    perhaps = [
-        target
-        for name in names
-        if name not in taken
-        and kinds[name] == "numbers"
-        and (target := _floor_or_ceiling(table, name))
-    ]
+    rest = [name for name in names if name not in taken and kinds[name] == "numbers"]
+    perhaps = filter(None, (_floor_or_ceiling(table, name) for name in rest))
     return certain + [target._replace(certain=not certain) for target in perhaps]
 
 
@@ -241,22 +232,20 @@ def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
     kind = 'kind = "auto"             # or "network", "tobit", or "mixed" for repeated visits'
     if proposal.time is not None:
         kind = 'kind = "mixed"            # people are forecast from their visits; or "auto"'
+    codes = ", ".join(map(toml_cell, missing))
     return {
         "id": _column("id", proposal.id, "a column that is different in every row"),
         "group": _column("group", proposal.group, "rows of a person, site or family stay together"),
         "time": _column("time", proposal.time, 'of a visit, as a number; for kind = "mixed"'),
-        "missing": f"missing = [{', '.join(map(toml_cell, missing))}]"
-        if missing
-        else "# missing = [-4, 999]",
+        "missing": f"missing = [{codes}]" if codes else "# missing = [-4, 999]",
         "kind": kind,
     }
 
 
 def _column(key: str, name: str | None, why: str) -> str:
     """The line that names a column, or an example as a comment."""
-    return (
-        f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_value(name)}  # {why}"
-    )
+    line = f'# {key} = "column"' if name is None else f"{key} = {toml_value(name)}"
+    return f"{line}  # {why}"
 
 
 def _target(target: ProposedTarget) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
 from deeptobit.app.study.formats import TableFile, as_study_error
 from deeptobit.app.study.tables import StudyError, Table
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
@@ -27,19 +27,9 @@ from deeptobit.targets import CensoredTargets
 _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
 _MOST_ROWS, _FEWEST_ROWS = 8192, 256
 
+Chunk = tuple[Table, IntArray]
+# Called with the number of the pass over the rows, how many are read, and of how many.
 Passes = Callable[[int, int, int], None]
-"""Called with the number of the pass over the rows, how many are read, and of how many."""
-
-
-class Chunk(NamedTuple):
-    """Some rows of a table, and their numbers in it."""
-
-    table: Table
-    rows: NDArray[np.int64]
-
-    def where(self, some: BoolArray) -> "Chunk":
-        """Some of these rows."""
-        return Chunk(self.table.where(some), self.rows[some])
 
 
 class ChunkedTable:
@@ -63,7 +53,7 @@ class ChunkedTable:
         self._used = list(dict.fromkeys([*self.features, *named.values()]))
 
     def chunks(self, names: Sequence[str] | None = None, width: int = 0) -> Iterator[Chunk]:
-        """All rows in their order.
+        """All rows in their order: some of the table at a time, and their numbers in it.
 
         Parameters
         ----------
@@ -75,7 +65,7 @@ class ChunkedTable:
         names = self._used if names is None else names
         n_rows = int(np.clip(_MOST_CELLS // max(width, len(names)), _FEWEST_ROWS, _MOST_ROWS))
         for table, rows in self.opened.chunks(names, n_rows):
-            yield Chunk(table, rows)
+            yield table, rows
             self._progress(self.n_passes + 1, int(rows[-1]) + 1, self.n_rows)
         self.n_passes += 1  # only if all rows were read
 
@@ -148,9 +138,7 @@ class GroupCount:
 # The first pass: summaries of the columns, and the numbers of values and groups.
 
 
-def read_first_pass(
-    table: ChunkedTable,
-) -> tuple[data.Encoder, NDArray[np.int64], GroupCount | None]:
+def read_first_pass(table: ChunkedTable) -> tuple[data.Encoder, IntArray, GroupCount | None]:
     """Read and check every cell once, before any model is fitted.
 
     Returns
@@ -165,11 +153,11 @@ def read_first_pass(
     declared = columns.matching_columns(study, "categorical", table.opened)
     summaries = [columns.ColumnSummary(name, name in declared) for name in table.features]
     n_values = np.zeros(len(study.targets), dtype=np.int64)
-    for chunk in table.chunks():
+    for chunk, _ in table.chunks():
         for summary in summaries:
-            summary.add(chunk.table)
-        n_values += (~np.isnan(data.read_entries(study, chunk.table)[0])).sum(axis=0)
-        labels = data.read_groups(study, chunk.table)
+            summary.add(chunk)
+        n_values += (~np.isnan(data.read_entries(study, chunk)[0])).sum(axis=0)
+        labels = data.read_groups(study, chunk)
         if labels is not None:
             hashes = hash_uniform(labels, study.model.seed)
             groups = (groups or GroupCount(np.zeros(0))).add(hashes)
@@ -211,10 +199,10 @@ class HeldOutRows:
             raise study.source.error(("data", "group"), message)
         return cls(study, groups.quantile(_SHARE))
 
-    def among(self, chunk: Chunk) -> BoolArray:
-        """Which rows of a chunk are held out."""
-        groups = data.read_groups(self.study, chunk.table)
-        return self._chosen(chunk.rows if groups is None else groups)
+    def among(self, table: Table, rows: IntArray) -> BoolArray:
+        """Which of some rows of these numbers are held out."""
+        groups = data.read_groups(self.study, table)
+        return self._chosen(rows if groups is None else groups)
 
     def count(self, table: ChunkedTable) -> int:
         """How many rows of a table are held out."""
@@ -223,55 +211,16 @@ class HeldOutRows:
             starts = range(0, n_rows, _STEP)
             parts = (self._chosen(np.arange(k, min(k + _STEP, n_rows))) for k in starts)
         else:
-            parts = (self.among(chunk) for chunk in table.chunks([group]))
+            parts = (self.among(*chunk) for chunk in table.chunks([group]))
         n_held_out = sum(int(part.sum()) for part in parts)
         if not 0 < n_held_out < n_rows:
-            raise StudyError(
-                f"{table.file}: {n_held_out:,} of {n_rows:,} rows would be held out, which leaves "
-                "none to train or none to test on; add rows or groups"
-            )
+            left = "which leaves none to train or none to test on; add rows or groups"
+            share = f"{n_held_out:,} of {n_rows:,} rows would be held out"
+            raise StudyError(f"{table.file}: {share}, {left}")
         return n_held_out
 
     def _chosen(self, keys: NDArray[Any]) -> BoolArray:
         return np.asarray(hash_uniform(keys, self.study.model.seed) <= self.limit)
-
-
-_MOST_VALUES = 10_000  # of a target, to fit the null model
-
-
-def read_test_rows(
-    table: ChunkedTable,
-    encoder: data.Encoder,
-    n_values: NDArray[np.int64],
-    held_out: HeldOutRows,
-    n_held_out: int,
-) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
-    """Features and targets of held-out rows, and targets of training rows for the null model.
-
-    Rows without outcomes are left out. Large groups may hold out more than 10,000 rows, of which a
-    random sample is read. Of the training rows about 10,000 values of every target are read, the
-    others are missing.
-    """
-    study = table.study
-    tested, training, X = list[FloatArray](), list[FloatArray](), list[FloatArray]()
-    for chunk in table.chunks(width=len(encoder.features)):
-        entries, is_held_out = data.read_entries(study, chunk.table), held_out.among(chunk)
-        random = hash_uniform(chunk.rows, study.model.seed + 1)
-        known = ~np.isnan(entries[0])
-        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
-        if chosen.any():
-            tested.append(entries[:, chosen])
-            X.append(encoder.matrix(chunk.where(chosen).table))
-        chosen_values = known & (random[:, None] <= _MOST_VALUES / n_values)
-        chosen_values &= ~is_held_out[:, None]
-        entries[0][~chosen_values] = np.nan
-        training.append(entries[:, chosen_values.any(axis=1)])
-    if not tested:
-        raise StudyError(f"{table.file}: no held-out row has a target; add rows")
-
-    features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
-    test, train = (np.concatenate(parts, axis=1) for parts in (tested, training))
-    return features, data.as_targets(study, test), data.as_targets(study, train)
 
 
 class TrainingRows(LocalSource):
@@ -286,31 +235,65 @@ class TrainingRows(LocalSource):
         Number of rows of the table that are not held out.
     """
 
+    n_rows = 0
+
     def __init__(
         self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
     ) -> None:
-        self._table, self._encoder, self._held_out = table, encoder, held_out
-        self._n_rows = n_rows
+        self.table, self.encoder, self.held_out, self.n_rows = table, encoder, held_out, n_rows
         self.features = tuple(encoder.features)
         self.targets = tuple(target.name for target in table.study.targets)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """All blocks in their order, from the row number ``skip`` on."""
-        for everyone in self._table.chunks(width=len(self.features)):
-            chunk = everyone.where(~self._held_out.among(everyone))
-            n_rows = len(chunk.rows)
+        for everyone, numbers in self.table.chunks(width=len(self.features)):
+            table = everyone.where(~self.held_out.among(everyone, numbers))
+            n_rows = len(table)
             if skip < n_rows:
-                table = (chunk.where(np.arange(n_rows) >= skip) if skip else chunk).table
-                entries = data.read_entries(self._table.study, table)
-                limits = data.limits_by_row(self._table.study, entries)
-                X = self._encoder.matrix(table)
+                table = table.where(np.arange(n_rows) >= skip) if skip else table
+                entries = data.read_entries(self.table.study, table)
+                limits = data.limits_by_row(self.table.study, entries)
+                X = self.encoder.matrix(table)
                 yield Block(X, entries[0], None, *limits, table.file, int(table.lines[0]))
             skip = max(skip - n_rows, 0)
+
+
+_MOST_VALUES = 10_000  # of a target, to fit the null model
+
+
+def read_test_rows(
+    other: TrainingRows, n_values: IntArray
+) -> tuple[data.StudyData, CensoredTargets]:
+    """Held-out rows, and targets of training rows for the null model.
+
+    Rows without outcomes are left out. Large groups may hold out more than 10,000 rows, of which a
+    random sample is read. Of the training rows about 10,000 values of every target are read, the
+    others are missing.
+    """
+    table, encoder = other.table, other.encoder
+    study, n_held_out = table.study, table.n_rows - other.n_rows
+    tested, training, X = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+    for chunk, rows in table.chunks(width=len(encoder.features)):
+        entries, is_held_out = data.read_entries(study, chunk), other.held_out.among(chunk, rows)
+        random = hash_uniform(rows, study.model.seed + 1)
+        known = ~np.isnan(entries[0])
+        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
+        if chosen.any():
+            tested.append(entries[:, chosen])
+            X.append(encoder.matrix(chunk.where(chosen)))
+        chosen_values = known & (random[:, None] <= _MOST_VALUES / n_values)
+        chosen_values &= ~is_held_out[:, None]
+        entries[0][~chosen_values] = np.nan
+        training.append(entries[:, chosen_values.any(axis=1)])
+    if not tested:
+        raise StudyError(f"{table.file}: no held-out row has a target; add rows")
+
+    features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
+    test, train = (
+        data.as_targets(study, np.concatenate(parts, axis=1)) for parts in (tested, training)
+    )
+    shown = Table(features, table.file, np.arange(len(features)))
+    return data.StudyData(features, test, None, encoder, shown), train
 
 
 def stream_study(
@@ -368,34 +351,29 @@ def stream_study(
     with as_study_error(f"{table.file}: the model cannot be fitted: "):
         encoder, n_values, groups = read_first_pass(table)
         held_out = HeldOutRows.choose(study, table.n_rows, groups)
-        n_held_out = held_out.count(table)
-        n_training = table.n_rows - n_held_out
-        rows = TrainingRows(table, encoder, held_out, n_training)
-        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        rows = TrainingRows(table, encoder, held_out, table.n_rows - held_out.count(table))
+        with one_blas_thread(), warnings.catch_warnings(record=True, action="always") as caught:
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
-        X, targets, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
+        sample, training = read_test_rows(rows, n_values)
     seconds = perf_counter() - started
-    tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
-    sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
+    tested = predict_test_rows(network, sample, training, study.evaluation.coverage)
     found = doctor.diagnose(study, sample, ("bound", "collinear"))
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
-        "streamed": f"{n_training:,} of {table.n_rows:,} rows in {table.n_passes} passes",
+        "streamed": f"{rows.n_rows:,} of {table.n_rows:,} rows in {table.n_passes} passes",
         "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
         "seconds": f"{seconds:.1f}",
     }
     return describe_fit(
         study,
         network,
-        encoder,
-        X,
+        sample,
         tested,
         findings=(*found, *as_findings(caught)),
         facts=facts,
         n_rows=table.n_rows,
         n_groups=None if groups is None else groups.n_groups,
-        subgroups=measure_parts(tested, X, encoder),
+        subgroups=measure_parts(tested, sample.X, encoder),
     )

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from deeptobit import files
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Table:
 
     cells: pd.DataFrame
     file: str
-    lines: NDArray[np.int64]
+    lines: IntArray
     decimal_comma: bool = False
     blanks: frozenset[str] = BLANKS
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
@@ -214,14 +213,12 @@ class Table:
     def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
         if column not in self._text:
-            cells, names = self.cells[column], self.labels.get(column)
+            cells, names = self.cells[column], self.labels.get(column, {})
             repair, codes = self.repairs.get(column), self._codes(column)
             if codes and cells.dtype.kind in "iuf":
                 cells = cells.mask(cells.isin(codes))
-            if names is not None:
-                text = cells.map(lambda code: names.get(code, as_text(code)), na_action="ignore")
-            elif cells.dtype.kind in "biufMm":
-                text = cells.map(as_text, na_action="ignore")
+            if names or cells.dtype.kind in "biufMm":
+                text = cells.map(lambda cell: names.get(cell, as_text(cell)), na_action="ignore")
             else:
                 text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
                 text = text.mask(text.isin(self._missing(column)))
@@ -274,10 +271,9 @@ class Table:
         values, wrong = self.parse(column)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise StudyError(
-                f"{self.file}, line {self.lines[row]}: {what} {column!r} must hold numbers; found "
-                f"{self.text(column).iloc[row]!r} ({int(wrong.sum())} such cells)"
-            )
+            where = f"{self.file}, line {self.lines[row]}"
+            found = f"{self.text(column).iloc[row]!r} ({int(wrong.sum())} such cells)"
+            raise StudyError(f"{where}: {what} {column!r} must hold numbers; found {found}")
         return values
 
     def at(self, rows: BoolArray) -> str:
@@ -394,10 +390,9 @@ def write_table(
 
 def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
     if len(table) >= _EXCEL_ROWS or table.shape[1] > _EXCEL_COLUMNS:
-        raise StudyError(
-            f"{path.name}: an Excel sheet holds {_EXCEL_ROWS} rows and {_EXCEL_COLUMNS} columns; "
-            f"{len(table) + 1} and {table.shape[1]} are needed. Write .csv or .parquet"
-        )
+        most = f"an Excel sheet holds {_EXCEL_ROWS} rows and {_EXCEL_COLUMNS} columns"
+        needed = f"{len(table) + 1} and {table.shape[1]} are needed. Write .csv or .parquet"
+        raise StudyError(f"{path.name}: {most}; {needed}")
     openpyxl = require("openpyxl", "app")
     book = openpyxl.Workbook()
     sheet = book.active
@@ -409,9 +404,8 @@ def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
                     cell.data_type = "s"  # an id such as =A1 is text, not a formula
             sheet.append(cells)
     except openpyxl.utils.exceptions.IllegalCharacterError:
-        raise StudyError(
-            f"{path.name}: an id has characters that Excel does not take; write .csv or .parquet"
-        ) from None
+        what = "an id has characters that Excel does not take; write .csv or .parquet"
+        raise StudyError(f"{path.name}: {what}") from None
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()

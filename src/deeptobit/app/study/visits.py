@@ -1,7 +1,6 @@
 """Studies of repeated visits: last visits are held out, and people are forecast from a table."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,11 @@ from numpy.typing import NDArray
 
 from deeptobit import auto
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import read_groups, read_targets
+from deeptobit.app.study.data import StudyData, read_groups, read_targets
 from deeptobit.app.study.fitted import FittedStudy, digits, predict_rows, predicted_columns
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
-from deeptobit.targets import CensoredTargets
 
 _FOLDS = 2  # of people, whose last visits are hidden in turn
 _BINS = 4  # of horizons, where they are not the same few for all
@@ -23,9 +21,7 @@ _BINS = 4  # of horizons, where they are not the same few for all
 
 def make_mixed(study: Study) -> MixedTobitRegressor:
     """The unfitted model of ``kind = "mixed"``, which finds time in its column."""
-    options = asdict(study.model)
-    del options["kind"]
-    model = MixedTobitRegressor(random_state=options.pop("seed"), **options)
+    model = MixedTobitRegressor(**study.model.options())
     model._visit_columns = {} if study.data.time is None else {"time": study.data.time}
     return model
 
@@ -36,26 +32,21 @@ def read_times(study: Study, X: pd.DataFrame) -> FloatArray | None:
     if column is None:
         return None
     if column not in X.columns:
-        raise study.source.error(
-            ("data", "time"),
-            f"the time {column!r} must be a feature that holds numbers, without gaps: do not "
-            "exclude it, and turn dates into months or years since the first visit",
-        )
+        what = f"the time {column!r} must be a feature that holds numbers, without gaps"
+        do = "do not exclude it, and turn dates into months or years since the first visit"
+        raise study.source.error(("data", "time"), f"{what}: {do}")
     return X[column].to_numpy(dtype=np.float64)
 
 
-def last_visits(
-    study: Study, groups: NDArray[Any] | None, time: FloatArray | None
-) -> list[auto.Fold]:
+def last_visits(study: Study, data: StudyData) -> list[auto.Fold]:
     """The last visits of people who have two, half of them at a time, and all other visits."""
-    if groups is None:
-        raise study.source.error(
-            ("model", "kind"),
-            'kind = "mixed" is for people with several visits: name the column of the person as '
-            "[data] group, and that of the visit's time as [data] time",
-        )
-    rows = np.arange(len(groups))
-    frame = pd.DataFrame({"person": groups, "time": rows if time is None else time, "row": rows})
+    if data.groups is None:
+        what = 'kind = "mixed" is for people with several visits'
+        do = "name the column of the person as [data] group, and of the visit's time as [data] time"
+        raise study.source.error(("model", "kind"), f"{what}: {do}")
+    rows = np.arange(len(data.groups))
+    time = rows if data.time is None else data.time
+    frame = pd.DataFrame({"person": data.groups, "time": time, "row": rows})
     frame = frame.sort_values(["time", "row"], kind="stable")
     several = frame.groupby("person", sort=False)["row"].transform("size") > 1
     last = frame[several].groupby("person", sort=False)["row"].last().sort_values().to_numpy()
@@ -65,22 +56,16 @@ def last_visits(
     return [auto.Fold(np.setdiff1d(rows, part), part) for part in hidden]
 
 
-def forecast_errors(
-    model: MixedTobitRegressor,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    groups: NDArray[Any],
-    time: FloatArray,
-    fold: auto.Fold,
-) -> pd.DataFrame:
+def forecast_errors(model: MixedTobitRegressor, data: StudyData, fold: auto.Fold) -> pd.DataFrame:
     """Errors of forecasts of hidden visits, mean over targets, and how far ahead they are.
 
     Ranked probability scores in standard deviations of the targets: of the model, of the same model
     without the person's history, and of the last value carried forward, which is a point.
     """
-    scale = np.nanstd(targets.values, axis=0)
+    groups, time = np.asarray(data.groups), np.asarray(data.time)  # both are there
+    scale = np.nanstd(data.targets.values, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
-    X, who, hidden = X.iloc[fold.test], groups[fold.test], targets[fold.test]
+    X, who, hidden = data.X.iloc[fold.test], groups[fold.test], data.targets[fold.test]
     values = model._people.last_recorded(who, model._units.location, model._units.scale)
     known = ~np.isnan(hidden.values) & ~np.isnan(values)
 
@@ -88,11 +73,8 @@ def forecast_errors(
         y = predict_rows(model, X, hidden.lower_bounds, hidden.upper_bounds, groups)
         return y.crps(np.where(known, hidden.values, y.latent))
 
-    errors = {
-        "model": crps(who),
-        "without history": crps(None),
-        "last value": np.abs(values - hidden.values),
-    }
+    errors = {"model": crps(who), "without history": crps(None)}
+    errors["last value"] = np.abs(values - hidden.values)
     means = {
         name: pd.DataFrame(np.where(known, error / scale, np.nan)).mean(axis=1)
         for name, error in errors.items()
@@ -110,10 +92,8 @@ def by_horizon(errors: Sequence[pd.DataFrame]) -> list[dict[str, float]]:
     grouped = joined.drop(columns="ahead").groupby(bins.astype(float))
     found = grouped.mean()
     found.insert(0, "visits", grouped.size().astype(float))
-    return [
-        {str(name): float(value) for name, value in row.items()}
-        for row in found.rename_axis("ahead").reset_index().to_dict("records")
-    ]
+    records: Any = found.rename_axis("ahead").reset_index().to_dict("records")
+    return list(records)
 
 
 def horizon_text(forecasts: Sequence[dict[str, float]]) -> str:
@@ -150,7 +130,6 @@ def forecast_table(
     future[study.data.time] = when
     people = np.asarray(last.index).repeat(len(at))
     y = known._at(future, people, None)._predictive(future)
-    columns = predicted_columns(y, coverage)
     n_tasks = len(model.target_names_)
     found: dict[str, Any] = {
         study.data.group or "person": people.repeat(n_tasks),
@@ -158,9 +137,8 @@ def forecast_table(
         "ahead": np.tile(np.asarray(at, float), len(last)).repeat(n_tasks),
         study.data.time: when.repeat(n_tasks),
     }
-    places = digits(fitted)
-    for what, values in columns.items():
-        each = [4 if "P(" in what else places[name] for name in model.target_names_]
-        rows = [values[:, task].round(number) for task, number in enumerate(each)]
-        found[what.strip() or "mean"] = np.column_stack(rows).ravel()
+    for what, values in predicted_columns(y, coverage).items():
+        places = [4] * n_tasks if "P(" in what else digits(fitted).values()
+        rounded = [column.round(number) for column, number in zip(values.T, places, strict=True)]
+        found[what.strip() or "mean"] = np.column_stack(rounded).ravel()
     return pd.DataFrame(found)
