@@ -8,7 +8,14 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_key
-from deeptobit.app.study.doctor.numbers import Distinct, guess_unit, means, outliers_of, two_units
+from deeptobit.app.study.doctor.numbers import (
+    Distinct,
+    guess_unit,
+    means,
+    outliers_of,
+    two_units,
+    years_of,
+)
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
@@ -166,7 +173,7 @@ def find_scale(case: Case) -> Iterator[Finding]:
 def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
-        if two_units(name, case.numbers[name]) is not None:
+        if two_units(name, case.numbers[name]) is not None or len(years_of(found)):
             continue
         rest = found.where(~found.beyond(*case.bounds[name]))
         far = outliers_of(rest)
@@ -187,11 +194,17 @@ def find_outlier(case: Case) -> Iterator[Finding]:
 
 @rule(
     harm="The column says two different things, and its slope is that of neither.",
-    fix="`[columns.NAME] divide` by the factor, with `above` or `below`",
+    fix="`[columns.NAME] divide` by the factor, with `above` or `below`; `missing` for years",
 )
 def find_units(case: Case) -> Iterator[Finding]:
-    """A column in two clusters that are a known factor apart, such as 1000 or 18 (glucose)."""
+    """A column in two clusters that are a known factor apart, or ages and years of birth."""
     for name, rest in case.uncoded.items():
+        years = years_of(rest)
+        if len(years):
+            evidence, edits = case.cells(name, years), as_missing(years.tolist(), [name])
+            message = "holds calendar years among far smaller numbers: years of birth, and ages?"
+            yield Finding("warning", name, message, evidence=evidence, edits=edits)
+            continue
         two = two_units(name, rest)
         if two is None:
             continue
