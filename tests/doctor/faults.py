@@ -245,11 +245,20 @@ ONE = [
     Fault("code 99 beside ages of 99", ("code:99",), lambda table, rng: _cells("age", [99.0, 99.0])(
         _cells("education", 99, 5)(table, rng), rng)),
     Fault("codes hidden by a typing error", ("code:-4",), _cells("MMSE", [31] + 8 * [-4] + 3 * [99])),
+    Fault("code -1 in a feature", ("code:-1",), _cells("height", -1, 5)),
+    Fault("code 999.9 in a feature", ("code:999.9",), _cells("bmi", 999.9, 4)),
+    Fault("code 0 in a measurement", ("code:0",), _cells("hippocampus", 0, 6)),
+    Fault("code 99 among multiples of 5", ("code:99",), lambda t, r: _cells("pain", 99, 6)(
+        t.assign(pain=5 * r.integers(0, 21, len(t))), r)),
     Fault("a typing error in a target", ("outside:MMSE",), _cells("MMSE", 31)),
     Fault("three typing errors in a target", ("outside:MMSE",), _cells("MMSE", [31, 50, 280])),
     Fault("a negative value of a scale", ("outside:ADAS13",), _cells("ADAS13", -12.5)),
     Fault("age 720", ("outlier:age",), _cells("age", 720)),
     Fault("age -70", ("outlier:age",), _cells("age", -71)),
+    Fault("height 0", ("outlier:height",), _cells("height", 0)),
+    Fault("heights that hide each other", ("outlier:height", "units:height"), _cells("height", [61.7, 71.8, 84])),
+    Fault("a birth year as age", ("outlier:age",), _cells("age", [1949, -54])),
+    Fault("birth years as ages", ("units:age",), _cells("age", [*range(1935, 1950)])),
     Fault("education 99 once", ("outlier:education",), _cells("education", 99)),
     Fault("a decimal point lost", ("outlier:bmi",), _cells("bmi", 261)),
     Fault("a decimal point gained", ("outlier:height",), _cells("height", 17.2)),
@@ -268,6 +277,9 @@ ONE = [
     Fault("items of a sum", ("leak:ADAS13",), _items),
     Fault("items of a mean", ("leak:ADAS13",), lambda t, r: _items(t, r, mean=True)),
     Fault("items with blanks", ("leak:ADAS13",), lambda t, r: _cells("q2", "", 10)(_items(t, r), r)),
+    Fault("classes of a target", ("leak:stage",), _column(
+        "stage", lambda t, r: np.select([t["MMSE"] < 24, t["MMSE"] < 28], ["severe", "mild"], "none"))),
+    Fault("a flag made from a target", ("leak:flag",), _column("flag", lambda t, r: (t["ADAS13"] > 15) * 1)),
     Fault("upper bound forgotten", ("bound:MMSE",), study=_with("lower = 0\nupper = 30\n", "lower = 0\n")),
     Fault("lower bound forgotten", ("bound:drinks",), _column(
         "drinks", lambda t, r: np.maximum(0, np.round(r.normal(2, 5, len(t)) + 0.2 * t["age"] - 14))),
@@ -290,6 +302,17 @@ ONE = [
     Fault("height in metres", ("units:height",), _times("height", 0.01)),
     Fault("height in inches", ("units:height",), _times("height", 1 / 2.54)),
     Fault("bmi ten times", ("units:bmi",), _times("bmi", 10.0, 0.1)),
+    Fault("weight in pounds", ("units:weight",), lambda t, r: _times("weight", 2.20462)(
+        t.assign(weight=(t["height"] - 96 + r.normal(0, 8, len(t))).round(1)), r), mends=False),
+    Fault("sex partly as a code", ("category:sex",), lambda t, r: t.assign(sex=np.where(r.random(len(t)) < 0.3, t["sex"].map({"male": "1", "female": "2"}), t["sex"]))),
+    Fault("sex partly abbreviated", ("category:sex",), lambda t, r: t.assign(sex=np.where(r.random(len(t)) < 0.3, t["sex"].str[0], t["sex"]))),
+    Fault("a misspelled category", ("category:scanner",), lambda t, r: _cells("scanner", ["Simens"])(
+        t.assign(scanner=r.choice(["Siemens", "Philips"], len(t))), r)),
+    Fault("thousands with commas", ("useless:hippocampus",), _column("hippocampus", lambda t, r: [f"{1000 * x:,.0f}" for x in t["hippocampus"]])),
+    Fault("units in the cells", ("useless:height",), _column("height", lambda t, r: [f"{x:.0f} cm" for x in t["height"]])),
+    Fault("points and decimal commas", ("useless:bmi",), _column("bmi", lambda t, r: [str(x).replace(".", ",") if k % 3 else str(x) for k, x in enumerate(t["bmi"])])),
+    Fault("numbers turned into dates", ("useless:glucose",), _cells("glucose", ["05. Mai", "06. Jun", "4-Jul", "2024-05-05"])),
+    Fault("ids of merged cells", ("people:subject",), _column("subject", lambda t, r: [f"P{k}" if k % 2 == 0 else None for k in range(len(t))]), study=_with('id = "subject"', "")),
     Fault("sex in two spellings", ("category:sex",), lambda t, r: t.assign(sex=np.where(r.random(len(t)) < 0.3, t["sex"].str.title(), t["sex"]))),
     Fault("percent signs", ("category:fat", "useless:fat"), _column("fat", lambda t, r: [f"{x:.0f}%" for x in r.normal(25, 5, len(t))])),
     Fault("dates", ("useless:visit",), _column("visit", lambda t, r: "2020-03-01")),

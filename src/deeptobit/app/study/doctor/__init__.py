@@ -11,7 +11,7 @@ from deeptobit.app.study.doctor.registry import (
     examine,
     refuse,
 )
-from deeptobit.app.study.doctor.values import codes_of_table
+from deeptobit.app.study.doctor.values import codes_of_table, respelled
 
 __all__ = [
     "RULES",
@@ -25,4 +25,5 @@ __all__ = [
     "features",
     "guess_unit",
     "refuse",
+    "respelled",
 ]

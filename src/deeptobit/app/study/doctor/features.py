@@ -2,28 +2,31 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigvalsh, qr
+from scipy.special import gammaln
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
 from deeptobit.app.study.data import check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule
-from deeptobit.app.study.doctor.values import words_of
+from deeptobit.app.study.doctor.values import respelled, words_of
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import BoolArray, FloatArray, listed
 
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
+_MANY_BLANK = 0.1
 _FEW_VALUES = 20
 _DIGITS = 10  # of the number of different rows that there could be; with fewer, people are equal
 
 
 @rule(
     harm="The column cannot be a feature.",
-    fix="`[features] exclude`",
+    fix="`[columns.NAME] remove` or `decimal_comma`, or `[features] exclude`",
 )
 def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
@@ -32,7 +35,8 @@ def find_useless(case: Case) -> Iterator[Finding]:
         why = why_useless(summary, columns.number_format(case.table, name))
         if why and not words_of(case.table, name):
             evidence = summary.example.strip(" ()")
-            yield Finding("error", name, why, evidence=evidence, edits=exclude([name]))
+            edits = respelled(case.table, name) or exclude([name])
+            yield Finding("error", name, why, evidence=evidence, edits=edits)
 
 
 @rule(
@@ -103,26 +107,44 @@ def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
     fix="`[columns.NAME] ignore_case = true`; other cells are corrected in the table",
 )
 def find_category(case: Case) -> Iterator[Finding]:
-    """Categories that differ in upper and lower case alone, rare ones, and numbers among them."""
+    """Categories written in several ways, rare ones, and numbers among them."""
     for column in case.built.encoder.columns:
         if column.reference is None:
             continue
         name, counts = column.name, case.table.text(column.name).value_counts()
+        levels = sorted(map(str, counts.index))
         form = None if name in case.categorical else columns.number_format(case.table, name)
+        numbers = [level for level in levels if level.isdigit()]
         if form:
-            yield Finding("warning", name, f"read as categories, but holds {form}")
-        folded = Counter(str(level).casefold() for level in counts.index)
-        twice = [str(level) for level in counts.index if folded[str(level).casefold()] > 1]
-        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
+            message, edits = f"read as categories, but holds {form}", respelled(case.table, name)
+            yield Finding("warning", name, message, edits=edits)
+        elif numbers and len(numbers) < len(levels) and name not in case.table.labels:
+            message = f"categories are partly numbers and partly words: {listed(levels, SHOWN)}"
+            yield Finding("warning", name, message)
+        folded = Counter(map(str.casefold, levels))
+        twice = [level for level in levels if folded[level.casefold()] > 1]
         if twice:
-            message = f"categories that differ in case alone: {listed(sorted(twice), SHOWN)}"
+            message = f"categories that differ in case alone: {listed(twice, SHOWN)}"
             edits = (Edit(("columns", name), "ignore_case", True),)
             yield Finding("warning", name, message, edits=edits)
-        elif rare:
+        short = [one for one in folded if len(one) == 1]
+        same = [one for one in folded if len(one) > 1 and any(map(one.startswith, short))]
+        if short and same:
+            message = f"an abbreviation beside what it stands for? {listed(sorted(folded), SHOWN)}"
+            yield Finding("warning", name, message)
+        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
+        usual = [level for level in levels if level not in rare]
+        wrong = [one for one in rare if get_close_matches(one, usual, n=1, cutoff=_ALIKE)]
+        wrong = [one for one in wrong if one.isalpha() and len(one) >= _LONG and one not in twice]
+        if wrong:
+            message = f"rare categories that are spelled nearly like another: {listed(wrong)}"
+            yield Finding("warning", name, message)
+        elif rare and not twice:
             message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", name, message)
 
 
+_ALIKE, _LONG = 0.8, 5  # share of letters, and number of them
 _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
@@ -199,14 +221,16 @@ def find_rows(case: Case) -> Iterator[Finding]:
 
 
 def _same_rows(case: Case) -> BoolArray:
-    """Rows that repeat an earlier one; none where cells are so few that people may be equal."""
+    """Rows that repeat an earlier one; not those of so few cells that people may be equal."""
     X, targets = case.built.X, case.built.targets
-    if sum(np.log10(max(len(found), 1)) for found in case.numbers.values()) < _DIGITS:
-        return np.zeros(len(X), dtype=np.bool_)
+    digits = np.zeros(len(X))
+    for name, found in case.numbers.items():
+        digits += np.log10(max(len(found), 1)) * ~np.isnan(case.values(name))
     parts = X, pd.DataFrame(targets.values)
     # Hashes are of 64 bits, and no two are equal by chance.
     hashes = [pd.util.hash_pandas_object(part, index=False).to_numpy() for part in parts]
-    return np.asarray(pd.DataFrame(np.column_stack(hashes)).duplicated())
+    same = pd.DataFrame(np.column_stack(hashes)).duplicated().to_numpy()
+    return np.asarray(same & (digits >= _DIGITS))
 
 
 # Features that tell the outcome, and features that tell each other.
@@ -250,7 +274,7 @@ def _standardised(Z: FloatArray) -> FloatArray:
     fix="`[features] exclude`",
 )
 def find_leak(case: Case) -> Iterator[Finding]:
-    """A copy or near copy of a target among the features, or features that it is the sum of."""
+    """A copy or near copy of a target among the features, its classes, or items of its sum."""
     data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
     encoded = (column.name for column in data.encoder.columns if column.reference is None)
@@ -266,7 +290,33 @@ def find_leak(case: Case) -> Iterator[Finding]:
             message = f"is {what} of the target {target!r} (correlation {share:.3f})"
             copies.add(name)
             yield Finding("error", name, message, edits=exclude([name]))
+    for name, target in _classes(case, copies, rows):
+        message = f"divides the target {target!r} into ranges: was it made from it?"
+        copies.add(name)
+        yield Finding("error", name, message, edits=exclude([name]))
     yield from _sums(case, copies, rows)
+
+
+_MOST_CLASSES = 10
+_BY_CHANCE = 1e-9
+
+
+def _classes(case: Case, copies: set[str], rows: slice) -> Iterator[tuple[str, str]]:
+    """Features of a few values, of each of which a target has a range of its own."""
+    for column in case.built.encoder.columns:
+        numbers = case.numbers.get(column.name)
+        few = len(column.levels) if column.reference is not None else len(numbers or ()) - 1
+        if column.name in copies or not 0 < few < _MOST_CLASSES:
+            continue
+        labels = case.table.text(column.name)[rows].to_numpy()
+        for target, y in zip(case.study.targets, case.built.targets.values[rows].T, strict=True):
+            ends = pd.Series(y).groupby(labels).agg(["min", "max", "count"]).sort_values("min")
+            ends = ends[ends["count"] > 0]
+            apart = (ends["max"].to_numpy()[:-1] < ends["min"].to_numpy()[1:]).all()
+            chance = gammaln(ends["count"] + 1).sum() - gammaln(ends["count"].sum() + 1)
+            if apart and chance + gammaln(len(ends) + 1) < np.log(_BY_CHANCE):
+                yield column.name, target.name
+                break
 
 
 _MOST_FEATURES = 1000
@@ -405,12 +455,17 @@ def find_collinear(case: Case) -> Iterator[Finding]:
 )
 def find_people(case: Case) -> Iterator[Finding]:
     """A person or a site with several rows that is not named as group."""
-    if case.study.data.group:
-        return
-    suspects = identifiers(case)
+    data = case.study.data
+    suspects = {} if data.group else identifiers(case)
     for name in case.table.columns:
-        text = case.table.text(name) if name in suspects or columns.names_person(name) else None
-        if text is not None and columns.repeats(text):
+        is_named = columns.names_person(name)
+        text = case.table.text(name) if name in suspects or is_named else pd.Series([None])
+        if is_named and name not in (data.id, data.group) and text.isna().mean() >= _MANY_BLANK:
+            message = "names people, and is blank in many rows: are they of the person above?"
+            evidence = case.table.at(text.isna().to_numpy()) if text.notna().any() else ""
+            if evidence:
+                yield Finding("warning", name, message, evidence=evidence)
+        elif not data.group and columns.repeats(text):
             yield Finding(
                 "warning",
                 name,

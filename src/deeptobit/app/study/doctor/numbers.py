@@ -74,11 +74,11 @@ def scale_bounds(name: str, found: Distinct, sf36: frozenset[str]) -> tuple[floa
 def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> list[float]:
     """Numbers of a column that stand for missing values.
 
-    Beyond the bounds of a scale these are the usual codes, and a number that repeats at least
-    three times, if it is the only one. Elsewhere they are the usual codes that repeat far from all
-    other values: above them by twice their range, as the only negative ones, or among values that
-    are all multiples of 5 or more. A few other values may be far too. So is a 0 that repeats far below all
-    other values, which are positive.
+    Beyond the bounds of a scale these are the usual codes, and one or two other numbers that repeat
+    at least three times; more are of another scale. Elsewhere they are the usual codes that repeat
+    far from all other values: above them by twice their range, as the only negative ones, or among
+    values that are all multiples of 5 or more; and a 0 far below positive values. A few other
+    values may be far too.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> 
     ([999.0], [-9.0])
     >>> codes_of(Distinct.of(np.r_[60:99, 99, 99])), codes_of(Distinct.of(np.r_[-20:20, -9, -9]))
     ([], [])
-    >>> codes_of(Distinct.of(np.r_[0:105:5, 99, 99, 99])), codes_of(Distinct.of(np.r_[30:90, 0, 0, 0]))
+    >>> codes_of(Distinct.of(np.r_[0:105:5, 99, 99, 99])), codes_of(Distinct.of(np.r_[30:90, 3*[0]]))
     ([99.0], [0.0])
     """
     usual, beyond = np.isin(found.values, CODES), found.beyond(lower, upper)
@@ -171,11 +171,12 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
         shift = 0.1 * float(np.median(found.values[1:]))
     most = min(number, len(values) - _LEAST_DISTINCT)
     for k in range(most, 0, -1):
-        outer, inner = float(values[k - 1]), float(values[k])
-        if not is_upper and outer <= 0.0 and inner > _ZERO * middle > 0.0:
+        outer, next_one = float(values[k - 1]), float(values[k])
+        if not is_upper and outer <= 0.0 and next_one > _ZERO * middle > 0.0:
             return np.sort(values[:k])
         # A value between may be far too: then all are compared with the last that may be.
-        for inner, least in ((inner, _LOG_APART), (float(values[most]), _APART))[: 1 + is_positive]:
+        ends = (next_one, _LOG_APART), (float(values[most]), _APART)
+        for inner, least in ends[: 1 + is_positive]:
             if (inner - middle) * -step <= 0.0:
                 continue
             apart, log_apart = (outer - middle) / (inner - middle), np.inf
@@ -243,13 +244,14 @@ def years_of(found: Distinct) -> FloatArray:
 
     Examples
     --------
-    >>> years_of(Distinct.of(np.r_[20.0:90.0, 1950, 1961])), years_of(Distinct.of(np.r_[1900:1990]))
-    (array([1950., 1961.]), array([], dtype=float64))
+    >>> years_of(Distinct.of(np.r_[20:90, 1950:1954])), years_of(Distinct.of(np.r_[1900:1990]))
+    (array([1950., 1951., 1952., 1953.]), array([], dtype=float64))
     """
     is_year = (found.values >= _YEARS[0]) & (found.values <= _YEARS[1]) & (found.values % 1.0 == 0)
     ages = found.where(~is_year)
     among = len(ages) >= _LEAST_DISTINCT and ages.n >= found.n / 2 and ages.values[-1] <= _OLDEST
-    return found.values[is_year & among]
+    several = found.n - ages.n > max(_LEAST_CLUSTER, _MOST * found.n)  # fewer are typing errors
+    return np.asarray(found.values[is_year & among & several])
 
 
 def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,44 @@ def words_of(table: Table, name: str) -> list[str]:
     wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)[1]
     words = sorted(set(table.text(name)[wrong]))
     return words if len(words) <= _MOST_WORDS and not any(map(_UNUSUAL.match, words)) else []
+
+
+# Numbers that people write in another way: all known cells, and what reads them.
+_WRITTEN: dict[str, tuple[str, Any]] = {
+    r"[+-]?(0|[1-9]\d{0,2}(,\d{3})*)(\.\d+)?": ("remove", (",",)),
+    r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?|[+-]?\d{1,3}(,\d+)?": ("remove", (".",)),
+    r"[+-]?\d*[.,]?\d+": ("decimal_comma", True),
+}
+_DATED = re.compile(r"\d{1,2}[. -]+[A-Z][^\W\d]{2,}|[A-Z][a-z]{2}[ -]\d{1,2}|\d{4}-\d\d-\d\d")
+_WITH_UNIT = re.compile(r"[<>]?\s*[+-]?\d*[.,]?\d+\s*([^\d\s.,+-]\S*)?")
+
+
+def respelled(table: Table, name: str) -> tuple[Edit, ...]:
+    """What reads a column as numbers if they have thousands separators, units or decimal commas.
+
+    Dates among them, into which a spreadsheet turns numbers, are missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"weight": ["70 kg", "81.5 kg"], "volume": ["1,250", "980"]})
+    >>> table = Table(cells, "a.csv", np.arange(2))
+    >>> [edit.line for name in table.columns for edit in respelled(table, name)]
+    ['[columns.weight] remove = ["kg"]', '[columns.volume] remove = [","]']
+    """
+    cells = table.text(name).dropna().unique().tolist()
+    if not table.parse(name)[1].any():
+        return ()
+    for form, (key, value) in _WRITTEN.items():
+        if all(re.fullmatch(form, cell) for cell in cells):
+            return (Edit(("columns", name), key, value),)
+    matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
+    units = {match[1] for match in matches if match} - {None}
+    if None not in matches and len(units) == 1:
+        return (Edit(("columns", name), "remove", tuple(units)),)
+    words = sorted({*table.text(name)[table.parse(name)[1]]})
+    dated = len(words) < len(cells) / 2 and all(map(_DATED.match, words))  # 5.5 becomes 5 May
+    return as_missing(words, [name]) if dated else ()
 
 
 @rule(
