@@ -189,6 +189,15 @@ def test_a_new_table_may_have_its_names_in_another_row(tmp_path: Path) -> None:
     assert len(pd.read_csv(tmp_path / "new-predictions.csv")) == 5
 
 
+def test_unicode_text_of_excel_is_read(tmp_path: Path) -> None:
+    text = clean().to_csv(index=False, sep="\t", lineterminator="\r\n")
+    (tmp_path / "cohort.txt").write_text(f"Größe\r\n\r\n{text}\r\n", "utf-16", newline="")
+    table = read_table(tmp_path / "cohort.txt")
+    assert table.columns == list(clean().columns)
+    assert table.lines.tolist() == [*range(4, 4 + len(clean()))]
+    np.testing.assert_array_equal(table.numbers("age"), clean()["age"])
+
+
 def test_a_cover_page_is_not_the_table(tmp_path: Path) -> None:
     study = write_fault(FITTED, tmp_path)
     with pd.ExcelWriter(tmp_path / "cohort.xlsx", engine="openpyxl") as book:

@@ -21,7 +21,7 @@ _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _MANY_BLANK = 0.1
 _FEW_VALUES = 20
-_DIGITS = 10  # of the number of different rows that there could be; with fewer, people are equal
+_DIGITS = 2  # by which the pairs of people are fewer than the pairs of rows that there could be
 
 
 @rule(
@@ -114,7 +114,9 @@ def find_category(case: Case) -> Iterator[Finding]:
         name, counts = column.name, case.table.text(column.name).value_counts()
         levels = sorted(map(str, counts.index))
         form = None if name in case.categorical else columns.number_format(case.table, name)
-        numbers = [level for level in levels if level.isdigit()]
+        numbers = (
+            [level for level in levels if level.isdigit()] if all(map(str.isalnum, levels)) else []
+        )
         if form:
             message, edits = f"read as categories, but holds {form}", respelled(case.table, name)
             yield Finding("warning", name, message, edits=edits)
@@ -128,7 +130,7 @@ def find_category(case: Case) -> Iterator[Finding]:
             edits = (Edit(("columns", name), "ignore_case", True),)
             yield Finding("warning", name, message, edits=edits)
         short = [one for one in folded if len(one) == 1]
-        same = [one for one in folded if len(one) > 1 and any(map(one.startswith, short))]
+        same = [one for one in folded if len(one) > 2 and any(map(one.startswith, short))]
         if short and same:
             message = f"an abbreviation beside what it stands for? {listed(sorted(folded), SHOWN)}"
             yield Finding("warning", name, message)
@@ -224,13 +226,13 @@ def _same_rows(case: Case) -> BoolArray:
     """Rows that repeat an earlier one; not those of so few cells that people may be equal."""
     X, targets = case.built.X, case.built.targets
     digits = np.zeros(len(X))
-    for name, found in case.numbers.items():
-        digits += np.log10(max(len(found), 1)) * ~np.isnan(case.values(name))
+    for name, found in case.numbers.items():  # the chance that two people are equal
+        digits -= np.log10(np.square(found.counts / found.n).sum()) * ~np.isnan(case.values(name))
     parts = X, pd.DataFrame(targets.values)
     # Hashes are of 64 bits, and no two are equal by chance.
     hashes = [pd.util.hash_pandas_object(part, index=False).to_numpy() for part in parts]
     same = pd.DataFrame(np.column_stack(hashes)).duplicated().to_numpy()
-    return np.asarray(same & (digits >= _DIGITS))
+    return np.asarray(same & (digits >= 2.0 * np.log10(len(X)) + _DIGITS))
 
 
 # Features that tell the outcome, and features that tell each other.

@@ -88,7 +88,7 @@ def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> 
     ([999.0], [-9.0])
     >>> codes_of(Distinct.of(np.r_[60:99, 99, 99])), codes_of(Distinct.of(np.r_[-20:20, -9, -9]))
     ([], [])
-    >>> codes_of(Distinct.of(np.r_[0:105:5, 99, 99, 99])), codes_of(Distinct.of(np.r_[30:90, 3*[0]]))
+    >>> codes_of(Distinct.of(np.r_[0:99:5, 3 * [99]])), codes_of(Distinct.of(np.r_[30:90, 3 * [0]]))
     ([99.0], [0.0])
     """
     usual, beyond = np.isin(found.values, CODES), found.beyond(lower, upper)
@@ -110,7 +110,7 @@ def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> 
         if not lower <= value <= upper:
             return True
         if value == 0.0:
-            return is_score and low >= _ZERO * rest.at(0.5) and rest.values[0] > 0.0
+            return is_score and rest.values[0] > max(_ZERO * rest.at(0.5), _FAR_BELOW * step)
         if grid >= _GRID and value % grid > 0.0 and value in found.values[repeats]:
             return True
         if -2 < value < 10 and not (value == -1 and is_score):  # answers more often than codes
@@ -137,7 +137,7 @@ def means(found: Distinct, value: float) -> bool:
 
 _LEAST_VALUES, _LEAST_DISTINCT = 20, 6
 _APART, _LOG_APART = 3.0, 1.8
-_NEARER, _LOG_FARTHER = 1.8, 3.5
+_NEARER, _LOG_FARTHER, _HIDDEN = 1.8, 3.5, 1.4
 _MOST = 0.01  # share of the values
 
 
@@ -170,23 +170,28 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
     if found.values[0] == 0.0 and is_upper:  # zeros have no logarithm
         shift = 0.1 * float(np.median(found.values[1:]))
     most = min(number, len(values) - _LEAST_DISTINCT)
+    well_above = max(_ZERO * middle, _FAR_BELOW * float(np.median(np.diff(found.values))))
+
+    def ratios(outer: float, inner: float) -> tuple[float, float]:
+        if (inner - middle) * -step <= 0.0:
+            return 0.0, 0.0
+        if not (is_positive or shift):
+            return (outer - middle) / (inner - middle), np.inf
+        logs = np.log(np.array([outer, inner, middle]) + shift)
+        return (outer - middle) / (inner - middle), (logs[0] - logs[2]) / (logs[1] - logs[2])
+
     for k in range(most, 0, -1):
         outer, next_one = float(values[k - 1]), float(values[k])
-        if not is_upper and outer <= 0.0 and next_one > _ZERO * middle > 0.0:
+        if not is_upper and outer <= 0.0 and next_one > well_above > 0.0:
             return np.sort(values[:k])
-        # A value between may be far too: then all are compared with the last that may be.
-        ends = (next_one, _LOG_APART), (float(values[most]), _APART)
-        for inner, least in ends[: 1 + is_positive]:
-            if (inner - middle) * -step <= 0.0:
-                continue
-            apart, log_apart = (outer - middle) / (inner - middle), np.inf
-            if is_positive or shift:
-                logs = np.log(np.array([outer, inner, middle]) + shift)
-                log_apart = (logs[0] - logs[2]) / (logs[1] - logs[2])
-            if (apart > _APART and log_apart > least) or (
-                is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
-            ):
-                return np.sort(values[:k])
+        apart, log_apart = ratios(outer, next_one)
+        if (apart > _APART and log_apart > _LOG_APART) or (
+            is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
+        ):
+            return np.sort(values[:k])
+        # The next value may be far too: then all are compared with the last that may be.
+        if is_positive and apart > _HIDDEN and min(ratios(outer, float(values[most]))) > _APART:
+            return np.sort(values[:k])
     return values[:0]
 
 
@@ -236,7 +241,8 @@ _YEARS, _OLDEST = (1880, 2100), 130
 _LEAST_CLUSTER = 3
 _GAP = 0.7  # of the spread of the wider cluster, on the logarithmic scale
 _SEPARATE = 4.0  # standard deviations between clusters that touch, in a unit of such a name
-_MOST_FEW, _CLOSE = 0.05, 0.1  # of clusters that touch, or whose name is not that of the unit
+# Of clusters that touch, or have another name than the unit.
+_LEAST_FEW, _MOST_FEW, _CLOSE = 10, 0.05, 0.1
 
 
 def years_of(found: Distinct) -> FloatArray:
@@ -290,15 +296,15 @@ def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:
         below, above = found.where(logs <= logs[at]), found.where(logs > logs[at])
         if criterion[at] == 0.0 or min(len(below), len(above)) < _LEAST_CLUSTER:
             continue
-        spread = max(np.log(part.at(0.95) / part.at(0.05)) for part in (below, above))
-        touch = gaps[at] < _GAP * spread
+        spreads = [np.log(part.at(0.95) / part.at(0.05)) for part in (below, above)]
+        spread, touch = max(spreads), gaps[at] < _GAP * max(spreads)
         if touch and between[at] ** 2 < _SEPARATE**2 * (variance - explained[at]):
             continue
         ratio = np.log(above.at(0.5) / below.at(0.5))
         error = 3.0 * 1.25 * spread / 3.3 * np.sqrt(1.0 / below.n + 1.0 / above.n) + 0.03
-        few = min(below.n, above.n) < _MOST_FEW * found.n
+        few = min(below.n, above.n) < max(_LEAST_FEW, _MOST_FEW * found.n)
         most = [_CLOSE, -1.0, -1.0] if touch else [error, error, -1.0 if few else _CLOSE]
-        if touch and few:
+        if touch and (few or min(spreads) < 0.5 * spread or spread > 0.8 * ratio):
             continue
         ranked = [
             (unit.rank(name), distance, unit)
