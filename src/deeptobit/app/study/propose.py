@@ -11,7 +11,7 @@ import numpy as np
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_value
 from deeptobit.app.study.data import read_data, why_useless
-from deeptobit.app.study.doctor import Finding, edit_study, examine, respelled
+from deeptobit.app.study.doctor import Finding, edit_study, examine
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
@@ -175,7 +175,7 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
 def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     """Why a column should not be a feature, or None if it may."""
     name = summary.name
-    if respelled(table, name):  # which the doctor decides
+    if columns.number_repair(table, name):  # which the doctor decides
         return None
     if why := why_useless(summary, columns.number_format(table, name)):
         return re.sub("^holds |(;|, or) exclude it.*", "", why)  # which it is

@@ -11,7 +11,7 @@ from deeptobit.app.study.doctor.registry import (
     examine,
     refuse,
 )
-from deeptobit.app.study.doctor.values import codes_of_table, respelled
+from deeptobit.app.study.doctor.values import codes_of_table
 
 __all__ = [
     "RULES",
@@ -25,5 +25,4 @@ __all__ = [
     "features",
     "guess_unit",
     "refuse",
-    "respelled",
 ]

@@ -12,9 +12,9 @@ from scipy.special import gammaln
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
 from deeptobit.app.study.data import check_enough, why_useless
-from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule
-from deeptobit.app.study.doctor.values import respelled, words_of
-from deeptobit.app.study.tables import StudyError
+from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule, warn
+from deeptobit.app.study.doctor.values import words_of
+from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
 
 _MOSTLY = 0.5
@@ -35,8 +35,14 @@ def find_useless(case: Case) -> Iterator[Finding]:
         why = why_useless(summary, columns.number_format(case.table, name))
         if why and not words_of(case.table, name):
             evidence = summary.example.strip(" ()")
-            edits = respelled(case.table, name) or exclude([name])
+            edits = _read_by(case.table, name) or exclude([name])
             yield Finding("error", name, why, evidence=evidence, edits=edits)
+
+
+def _read_by(table: Table, name: str) -> tuple[Edit, ...]:
+    """What reads a column as numbers."""
+    repair = columns.number_repair(table, name)
+    return tuple(Edit(("columns", name), key, value) for key, value in repair.items())
 
 
 @rule(
@@ -52,13 +58,11 @@ def find_target(case: Case) -> Iterator[Finding]:
         for side in ("lower", "upper"):
             share = shares[f"at_{side}"][target.name]
             if share >= _NEARLY_ALL:
-                message = f"{share:.0%} of the values are at its {side} bound"
-                yield Finding("warning", target.name, message)
+                yield warn(target.name, f"{share:.0%} of the values are at its {side} bound")
         if between < _FEW_VALUES:
-            message = f"only {between} values lie between its bounds"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, f"only {between} values lie between its bounds")
         if without >= _MOSTLY:
-            yield Finding("warning", target.name, f"{without:.0%} of the values are missing")
+            yield warn(target.name, f"{without:.0%} of the values are missing")
 
 
 @rule(
@@ -72,11 +76,9 @@ def find_constant(case: Case) -> Iterator[Finding]:
         values = targets.values[~targets.missing[:, task], task]
         between = targets.low[targets.observed[:, task], task]
         if np.ptp(values) == 0.0:
-            message = "is a target with the same value in every row; leave it out"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, "is a target with the same value in every row; leave it out")
         elif len(between) > 1 and np.ptp(between) == 0.0:
-            message = "all values between its bounds are the same; leave it out"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, "all values between its bounds are the same; leave it out")
     same = [
         column.name
         for column in case.built.encoder.columns
@@ -99,7 +101,7 @@ def find_sparse(case: Case) -> Iterator[Finding]:
 def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
     """One finding for all features of which the same is true."""
     if names:
-        yield Finding("warning", "features", f"{what} {listed(names, SHOWN)}", edits=exclude(names))
+        yield warn("features", f"{what} {listed(names, SHOWN)}", exclude(names))
 
 
 @rule(
@@ -111,42 +113,41 @@ def find_category(case: Case) -> Iterator[Finding]:
     for column in case.built.encoder.columns:
         if column.reference is None:
             continue
-        name, counts = column.name, case.table.text(column.name).value_counts()
-        levels = sorted(map(str, counts.index))
+        name = column.name
+        counts = Counter[str](case.table.text(name).dropna())
+        levels, shown = sorted(counts), listed(sorted(counts), SHOWN)
         form = None if name in case.categorical else columns.number_format(case.table, name)
-        numbers = (
-            [level for level in levels if level.isdigit()] if all(map(str.isalnum, levels)) else []
-        )
         if form:
-            message, edits = f"read as categories, but holds {form}", respelled(case.table, name)
-            yield Finding("warning", name, message, edits=edits)
-        elif numbers and len(numbers) < len(levels) and name not in case.table.labels:
-            message = f"categories are partly numbers and partly words: {listed(levels, SHOWN)}"
-            yield Finding("warning", name, message)
+            message = f"read as categories, but holds {form}"
+            yield warn(name, message, _read_by(case.table, name))
+        elif name not in case.table.labels and {*map(_is_digits, levels)} == {True, False}:
+            yield warn(name, f"categories are partly numbers and partly words: {shown}")
         folded = Counter(map(str.casefold, levels))
         twice = [level for level in levels if folded[level.casefold()] > 1]
         if twice:
             message = f"categories that differ in case alone: {listed(twice, SHOWN)}"
-            edits = (Edit(("columns", name), "ignore_case", True),)
-            yield Finding("warning", name, message, edits=edits)
-        short = [one for one in folded if len(one) == 1]
-        same = [one for one in folded if len(one) > 2 and any(map(one.startswith, short))]
-        if short and same:
-            message = f"an abbreviation beside what it stands for? {listed(sorted(folded), SHOWN)}"
-            yield Finding("warning", name, message)
-        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
+            yield warn(name, message, (Edit(("columns", name), "ignore_case", True),))
+        if any(level[:1] in folded for level in folded if len(level) > _SHORT):
+            yield warn(name, f"an abbreviation beside what it stands for? {shown}")
+        rare = [level for level, count in counts.items() if count < columns.FEWEST]
         usual = [level for level in levels if level not in rare]
-        wrong = [one for one in rare if get_close_matches(one, usual, n=1, cutoff=_ALIKE)]
-        wrong = [one for one in wrong if one.isalpha() and len(one) >= _LONG and one not in twice]
+        wrong = [one for one in rare if one.isalpha() and len(one) >= _LONG and one not in twice]
+        wrong = [one for one in wrong if get_close_matches(one, usual, cutoff=_ALIKE)]
         if wrong:
-            message = f"rare categories that are spelled nearly like another: {listed(wrong)}"
-            yield Finding("warning", name, message)
+            yield warn(
+                name, f"rare categories that are spelled nearly like another: {listed(wrong)}"
+            )
         elif rare and not twice:
             message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", name, message)
 
 
-_ALIKE, _LONG = 0.8, 5  # share of letters, and number of them
+def _is_digits(level: str) -> bool | None:
+    """Whether a category is a number, or False for a word; None for others, such as 1-2."""
+    return level.isdigit() if level.isalnum() else None
+
+
+_SHORT, _LONG, _ALIKE = 2, 5, 0.8  # letters, and the share of them that is the same
 _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
@@ -158,8 +159,7 @@ def find_identifier(case: Case) -> Iterator[Finding]:
     """An identifier among the features: by its name, by leading zeros, or since it counts rows."""
     for name, why in identifiers(case).items():
         if case.study.data.group or not columns.repeats(case.table.text(name)):
-            message = f"looks like an identifier ({why}), and is a feature"
-            yield Finding("warning", name, message, edits=exclude([name]))
+            yield warn(name, f"looks like an identifier ({why}), and is a feature", exclude([name]))
 
 
 def identifiers(case: Case) -> dict[str, str]:
@@ -195,7 +195,7 @@ def find_rank(case: Case) -> Iterator[Finding]:
     most = min(len(case.study.targets), case.built.X.shape[1])
     if isinstance(settings, NetworkSettings) and settings.ranks and max(settings.ranks) > most:
         message = f"go up to {max(settings.ranks)}, but targets and features allow {most} at most"
-        yield Finding("warning", "ranks", message)
+        yield warn("ranks", message)
 
 
 @rule(
@@ -215,11 +215,11 @@ def find_rows(case: Case) -> Iterator[Finding]:
     twice = _same_rows(case)
     if twice.any():
         message = f"{twice.sum()} rows repeat an earlier one in every cell"
-        yield Finding("warning", "duplicates", message, evidence=case.table.at(twice))
+        yield warn("duplicates", message, evidence=case.table.at(twice))
     try:
         check_enough(case.study, data)
     except StudyError as error:
-        yield Finding("warning", "fit", f"will refuse: {error}")
+        yield warn("fit", f"will refuse: {error}")
 
 
 def _same_rows(case: Case) -> BoolArray:
@@ -438,14 +438,11 @@ def find_collinear(case: Case) -> Iterator[Finding]:
     for *pair, value in pairs[:SHOWN]:
         first, second = sorted(pair, key=lambda name: name != case.study.data.time)  # time stays
         edits = exclude([second]) if second in whole else ()
-        message = f"correlation {value:g} with {first!r}; exclude one"
-        yield Finding("warning", second, message, edits=edits)
+        yield warn(second, f"correlation {value:g} with {first!r}; exclude one", edits)
     if len(pairs) > SHOWN:
-        message = f"{len(pairs) - SHOWN} more pairs are as collinear"
-        yield Finding("warning", "features", message)
+        yield warn("features", f"{len(pairs) - SHOWN} more pairs are as collinear")
     if dependent:
-        message = f"linear combinations of other features: {listed(dependent, SHOWN)}"
-        yield Finding("warning", "features", message)
+        yield warn("features", f"linear combinations of other features: {listed(dependent, SHOWN)}")
 
 
 # Who the rows are: people with several rows, sites, visits, and rows that were left out.
@@ -461,20 +458,19 @@ def find_people(case: Case) -> Iterator[Finding]:
     suspects = {} if data.group else identifiers(case)
     for name in case.table.columns:
         is_named = columns.names_person(name)
-        text = case.table.text(name) if name in suspects or is_named else pd.Series([None])
-        if is_named and name not in (data.id, data.group) and text.isna().mean() >= _MANY_BLANK:
+        if not (is_named or name in suspects) or name in (data.id, data.group):
+            continue
+        text = case.table.text(name)
+        if is_named and _MANY_BLANK <= text.isna().mean() < 1.0:
             message = "names people, and is blank in many rows: are they of the person above?"
-            evidence = case.table.at(text.isna().to_numpy()) if text.notna().any() else ""
-            if evidence:
-                yield Finding("warning", name, message, evidence=evidence)
+            yield warn(name, message, evidence=case.table.at(text.isna().to_numpy()))
         elif not data.group and columns.repeats(text):
-            yield Finding(
-                "warning",
+            message = "looks like an identifier that repeats, so that rows of a person may be both "
+            yield warn(
                 name,
-                "looks like an identifier that repeats, so that rows of a person may be both in "
-                "the training and in the held-out rows",
-                evidence=f"{text.duplicated().sum()} rows are of a person with an earlier row",
-                edits=(Edit(("data",), "group", name),),
+                f"{message}in the training and in the held-out rows",
+                (Edit(("data",), "group", name),),
+                f"{text.duplicated().sum()} rows are of a person with an earlier row",
             )
 
 
@@ -539,12 +535,10 @@ def find_group(case: Case) -> Iterator[Finding]:
     labels, counts = np.unique(groups.astype(str), return_counts=True)
     folds = max(study.model.cv, study.evaluation.folds)
     if len(labels) < 2 * folds:
-        message = f"{len(labels)} groups for {folds} folds, which never split one: too few"
-        yield Finding("warning", name, message)
+        yield warn(name, f"{len(labels)} groups for {folds} folds, which never split one: too few")
     if counts.max() > _MOSTLY * len(groups):
         # Its label may name a person, and findings are stored with the model.
-        message = f"its largest group has {counts.max() / len(groups):.0%} of the rows"
-        yield Finding("warning", name, message)
+        yield warn(name, f"its largest group has {counts.max() / len(groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(labels) <= single < len(labels):
         message = (
@@ -552,7 +546,7 @@ def find_group(case: Case) -> Iterator[Finding]:
             f"id = {name!r} in place of group says where"
         )
         twice = listed(labels[counts > 1].tolist(), SHOWN)
-        yield Finding("warning", name, message, evidence=f"more than one row: {twice}")
+        yield warn(name, message, evidence=f"more than one row: {twice}")
     elif single > 0:
         yield Finding("note", name, f"{single} of {len(labels)} groups have one row")
 

@@ -286,32 +286,28 @@ def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:
     logs, before = np.log(found.values), np.cumsum(found.counts)[:-1]
     least = max(_LEAST_CLUSTER, 0.01 * found.n)
     enough, sums = (before >= least) & (found.n - before >= least), np.cumsum(found.counts * logs)
-    gaps = np.where(enough, np.diff(logs), 0.0)
-    between = (sums[-1] - sums[:-1]) / (found.n - before) - sums[:-1] / before
-    variance = (found.counts @ (logs - sums[-1] / found.n) ** 2) / found.n
-    # Of clusters that touch, the two means explain most of the variance.
-    explained = np.where(enough, between**2 * before * (found.n - before) / found.n**2, 0.0)
-    for criterion in (gaps, explained):
-        at = int(np.argmax(criterion))
-        below, above = found.where(logs <= logs[at]), found.where(logs > logs[at])
-        if criterion[at] == 0.0 or min(len(below), len(above)) < _LEAST_CLUSTER:
-            continue
-        spreads = [np.log(part.at(0.95) / part.at(0.05)) for part in (below, above)]
-        spread, touch = max(spreads), gaps[at] < _GAP * max(spreads)
-        if touch and between[at] ** 2 < _SEPARATE**2 * (variance - explained[at]):
-            continue
-        ratio = np.log(above.at(0.5) / below.at(0.5))
-        error = 3.0 * 1.25 * spread / 3.3 * np.sqrt(1.0 / below.n + 1.0 / above.n) + 0.03
-        few = min(below.n, above.n) < max(_LEAST_FEW, _MOST_FEW * found.n)
-        most = [_CLOSE, -1.0, -1.0] if touch else [error, error, -1.0 if few else _CLOSE]
-        if touch and (few or min(spreads) < 0.5 * spread or spread > 0.8 * ratio):
-            continue
-        ranked = [
-            (unit.rank(name), distance, unit)
-            for unit in UNITS
-            if (distance := abs(ratio - np.log(unit.factor))) < most[unit.rank(name)]
-        ]
-        if ranked:
-            limit = float(f"{np.exp(0.5 * (logs[at] + logs[at + 1])):.3g}")
-            return min(ranked)[2], limit, above.n < below.n
-    return None
+    # The two means of clusters explain most of the variance.
+    means = sums[:-1] / before, (sums[-1] - sums[:-1]) / (found.n - before)
+    explained = (means[1] - means[0]) ** 2 * before * (found.n - before) / found.n**2
+    at = int(np.argmax(np.where(enough, explained, -1.0)))
+    below, above = found.where(logs <= logs[at]), found.where(logs > logs[at])
+    if not enough[at] or min(len(below), len(above)) < _LEAST_CLUSTER:
+        return None
+    spreads = [np.log(part.at(0.95) / part.at(0.05)) for part in (below, above)]
+    ratio, spread = np.log(above.at(0.5) / below.at(0.5)), max(spreads)
+    error = 3.0 * 1.25 * spread / 3.3 * np.sqrt(1.0 / below.n + 1.0 / above.n) + 0.03
+    few = min(below.n, above.n) < max(_LEAST_FEW, _MOST_FEW * found.n)
+    most = [error, error, -1.0 if few else _CLOSE]  # by the rank of the unit
+    if logs[at + 1] - logs[at] < _GAP * spread:  # they touch
+        rest = (found.counts @ (logs - sums[-1] / found.n) ** 2) / found.n - explained[at]
+        apart = (means[1] - means[0])[at] >= _SEPARATE * np.sqrt(rest)
+        if not apart or few or min(spreads) < 0.5 * spread or spread > 0.8 * ratio:
+            return None
+        most = [_CLOSE, -1.0, -1.0]
+    ranked = [
+        (unit.rank(name), distance, unit)
+        for unit in UNITS
+        if (distance := abs(ratio - np.log(unit.factor))) < most[unit.rank(name)]
+    ]
+    limit = float(f"{np.exp(0.5 * (logs[at] + logs[at + 1])):.3g}")
+    return (min(ranked)[2], limit, above.n < below.n) if ranked else None

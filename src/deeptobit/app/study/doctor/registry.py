@@ -57,9 +57,7 @@ class Edit(NamedTuple):
         return f"{title} {self.key} = {toml_value(self.value)}"
 
 
-def warn(
-    about: str, message: str, edits: tuple[Edit, ...] = (), evidence: str = ""
-) -> "Finding":
+def warn(about: str, message: str, edits: tuple[Edit, ...] = (), evidence: str = "") -> "Finding":
     """A finding that may harm the model."""
     return Finding("warning", about, message, evidence=evidence, edits=edits)
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,17 @@ from deeptobit.app.study.doctor.numbers import (
     two_units,
     years_of,
 )
-from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
+from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule, warn
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
-from deeptobit.arrays import listed
+from deeptobit.arrays import FloatArray, listed
 
 
-def as_missing(cells: Iterable[float | str], names: Iterable[str] = ()) -> tuple[Edit, ...]:
+def as_missing(
+    cells: FloatArray | Iterable[float | str], names: Iterable[str] = ()
+) -> tuple[Edit, ...]:
     """Declare cells missing in some columns, by default in all."""
-    plain = tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
+    numbers = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    plain = tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in numbers)
     places: list[tuple[str, ...]] = [("columns", name) for name in names]
     return tuple(Edit(place, "missing", plain) for place in places or [("data",)])
 
@@ -70,44 +72,6 @@ def words_of(table: Table, name: str) -> list[str]:
     wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)[1]
     words = sorted(set(table.text(name)[wrong]))
     return words if len(words) <= _MOST_WORDS and not any(map(_UNUSUAL.match, words)) else []
-
-
-# Numbers that people write in another way: all known cells, and what reads them.
-_WRITTEN: dict[str, tuple[str, Any]] = {
-    r"[+-]?(0|[1-9]\d{0,2}(,\d{3})*)(\.\d+)?": ("remove", (",",)),
-    r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?|[+-]?\d{1,3}(,\d+)?": ("remove", (".",)),
-    r"[+-]?\d*[.,]?\d+": ("decimal_comma", True),
-}
-_DATED = re.compile(r"\d{1,2}[. -]+[A-Z][^\W\d]{2,}|[A-Z][a-z]{2}[ -]\d{1,2}|\d{4}-\d\d-\d\d")
-_WITH_UNIT = re.compile(r"[<>]?\s*[+-]?\d*[.,]?\d+\s*([^\d\s.,+-]\S*)?")
-
-
-def respelled(table: Table, name: str) -> tuple[Edit, ...]:
-    """What reads a column as numbers if they have thousands separators, units or decimal commas.
-
-    Dates among them, into which a spreadsheet turns numbers, are missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> cells = pd.DataFrame({"weight": ["70 kg", "81.5 kg"], "volume": ["1,250", "980"]})
-    >>> table = Table(cells, "a.csv", np.arange(2))
-    >>> [edit.line for name in table.columns for edit in respelled(table, name)]
-    ['[columns.weight] remove = ["kg"]', '[columns.volume] remove = [","]']
-    """
-    cells = table.text(name).dropna().unique().tolist()
-    if not table.parse(name)[1].any():
-        return ()
-    for form, (key, value) in _WRITTEN.items():
-        if all(re.fullmatch(form, cell) for cell in cells):
-            return (Edit(("columns", name), key, value),)
-    matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
-    units = {match[1] for match in matches if match} - {None}
-    if None not in matches and len(units) == 1:
-        return (Edit(("columns", name), "remove", tuple(units)),)
-    words = sorted({*table.text(name)[table.parse(name)[1]]})
-    dated = len(words) < len(cells) / 2 and all(map(_DATED.match, words))  # 5.5 becomes 5 May
-    return as_missing(words, [name]) if dated else ()
 
 
 @rule(
@@ -168,7 +132,7 @@ def find_outside(case: Case) -> Iterator[Finding]:
             name,
             f"has {'a few' if few else 'many'} values beyond {lower:g} to {upper:g}",
             evidence=f"{beyond.n} of {rest.n} values: {case.cells(name, beyond.values)}",
-            edits=as_missing(beyond.values.tolist(), [name]) if few else (),
+            edits=as_missing(beyond.values, [name]) if few else (),
         )
 
 
@@ -178,31 +142,25 @@ def find_outside(case: Case) -> Iterator[Finding]:
 )
 def find_scale(case: Case) -> Iterator[Finding]:
     """A target called like a known scale with other bounds, or a column that does not fit it."""
-    declared = {target.values: target for target in case.study.targets}
+    declared = {target.values: target.name for target in case.study.targets}
     for name, found in case.uncoded.items():
         versions = columns.versions_of(name)
         if not versions or not len(found):
             continue
-        if name in declared and np.isfinite(case.bounds[name]).all():
-            lower, upper = case.bounds[name]
-            scale = columns.known_scale(name, found.at(0.01), found.at(0.99))
+        lower, upper = case.bounds[name]
+        if name in declared and np.isfinite([lower, upper]).all():
+            low, high = found.at(0.01), found.at(0.99)
+            scale = columns.known_scale(name, low, high)
             if scale and (lower, upper) not in [(each.lower, each.upper) for each in versions]:
-                target = declared[name].name
-                yield Finding(
-                    "warning",
-                    target,
-                    f"is called like {scale.title}; the study says {lower:g} to {upper:g}",
-                    evidence=f"nearly all values are from {found.at(0.01):g} to {found.at(0.99):g}",
-                    edits=tuple(
-                        Edit(("targets", target), side, getattr(scale, side))
-                        for side in ("lower", "upper")
-                    ),
-                )
+                target = ("targets", declared[name])
+                message = f"is called like {scale.title}; the study says {lower:g} to {upper:g}"
+                edits = Edit(target, "lower", scale.lower), Edit(target, "upper", scale.upper)
+                evidence = f"nearly all values are from {low:g} to {high:g}"
+                yield warn(declared[name], message, edits, evidence)
         low, high = found.at(0.02), found.at(0.98)
         if not any(each.lower <= low and high <= each.upper for each in versions):
             message = f"is called like {versions[-1].title}, and has many values beyond"
-            evidence = f"most values are from {low:g} to {high:g}"
-            yield Finding("warning", name, message, evidence=evidence)
+            yield warn(name, message, evidence=f"most values are from {low:g} to {high:g}")
 
 
 @rule(
@@ -222,13 +180,9 @@ def find_outlier(case: Case) -> Iterator[Finding]:
         low, high = others.values[[0, -1]]
         guess = guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
         evidence = f"{case.cells(name, far)}; all others are from {low:g} to {high:g}"
-        yield Finding(
-            "warning",
-            name,
-            "has a few values far from all others",
-            evidence=f"{evidence}: {guess}?" if guess else evidence,
-            edits=as_missing(far.tolist(), [name]),
-        )
+        evidence += f": {guess}?" if guess else ""
+        message = "has a few values far from all others"
+        yield warn(name, message, as_missing(far, [name]), evidence)
 
 
 @rule(
@@ -240,25 +194,18 @@ def find_units(case: Case) -> Iterator[Finding]:
     for name, rest in case.uncoded.items():
         years = years_of(rest)
         if len(years):
-            evidence, edits = case.cells(name, years), as_missing(years.tolist(), [name])
             message = "holds calendar years among far smaller numbers: years of birth, and ages?"
-            yield Finding("warning", name, message, evidence=evidence, edits=edits)
-            continue
-        two = two_units(name, rest)
-        if two is None:
-            continue
-        unit, limit, few_above = two
-        side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
-        few = rest.where((rest.values > limit) == few_above)
-        example = case.cells(name, few.values[:1])
-        yield Finding(
-            "warning",
-            name,
-            f"is in two clusters, a factor of {unit.factor:g} apart: {unit.larger} and "
-            f"{unit.smaller}?",
-            evidence=f"{few.n} of {rest.n} values are {side} {limit:g}, such as {example}",
-            edits=(Edit(("columns", name), "divide", factor), Edit(("columns", name), side, limit)),
-        )
+            yield warn(name, message, as_missing(years, [name]), case.cells(name, years))
+        elif two := two_units(name, rest):
+            unit, limit, few_above = two
+            side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
+            few = rest.where((rest.values > limit) == few_above)
+            message = f"is in two clusters, a factor of {unit.factor:g} apart: {unit.larger} and "
+            evidence = f"{few.n} of {rest.n} values are {side} {limit:g}, such as "
+            place = ("columns", name)
+            edits = Edit(place, "divide", factor), Edit(place, side, limit)
+            evidence += case.cells(name, few.values[:1])
+            yield warn(name, f"{message}{unit.smaller}?", edits, evidence)
 
 
 @rule(
@@ -291,4 +238,4 @@ def find_bound(case: Case) -> Iterator[Finding]:
                 continue
             end = int(end) if float(end).is_integer() else float(end)
             edits = (Edit(("targets", target.name), side, end),)
-            yield Finding("warning", target.name, said, edits=edits)
+            yield warn(target.name, said, edits)
