@@ -100,6 +100,15 @@ def test_one_command_mends_what_others_hide(tmp_path: Path) -> None:
     assert _run("check", study, "--fix", "all")[0] == 0
 
 
+def test_all_findings_of_a_name_are_mended(tmp_path: Path) -> None:
+    study = write_fault(FITTED, tmp_path)
+    study.write_text(study.read_text().replace("lower = 0\nupper = 30\n", ""))
+    code, shown, _ = _run("check", study, "--fix", "bound:MMSE")
+    assert code == 0, shown
+    written = tomllib.loads(study.read_text())
+    assert written["targets"]["MMSE"] == {"lower": 0, "upper": 30}
+
+
 def test_init_decides_and_says_so(tmp_path: Path) -> None:
     write_fault(BY_NAME["codes hidden by a typing error & a copy of a target"], tmp_path)
     (tmp_path / "cohort.toml").unlink()

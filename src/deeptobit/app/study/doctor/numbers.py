@@ -301,7 +301,7 @@ def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:
     if logs[at + 1] - logs[at] < _GAP * spread:  # they touch
         rest = (found.counts @ (logs - sums[-1] / found.n) ** 2) / found.n - explained[at]
         apart = (means[1] - means[0])[at] >= _SEPARATE * np.sqrt(rest)
-        if not apart or few or min(spreads) < 0.5 * spread or spread > 0.8 * ratio:
+        if not apart or few or min(spreads) < 0.5 * spread or spread > ratio:
             return None
         most = [_CLOSE, -1.0, -1.0]
     ranked = [

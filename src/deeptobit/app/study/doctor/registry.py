@@ -325,20 +325,20 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
 
 def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:
     """Findings by name, or with ``all`` every one that proposes a change and is no note."""
-    by_name = {finding.name: finding for finding in findings}
-    chosen: dict[str, Finding] = {}
+    chosen = list[Finding]()
     for name in names:
         if name == "all":
-            certain = (one for one in findings if one.edits and one.level != "note")
-            chosen |= {one.name: one for one in certain}
-        elif name not in by_name:
-            known = f"; there is {listed(sorted(by_name), 20)}" if by_name else ""
-            raise StudyError(f"there is no finding {name!r}{did_you_mean(name, by_name) or known}")
-        elif not by_name[name].edits:
+            chosen += [one for one in findings if one.edits and one.level != "note"]
+            continue
+        of_name = [one for one in findings if one.name == name]
+        if not of_name:
+            known = sorted({one.name for one in findings})
+            hint = did_you_mean(name, known) or f"; there is {listed(known, SHOWN) or 'none'}"
+            raise StudyError(f"there is no finding {name!r}{hint}")
+        if not any(one.edits for one in of_name):
             raise StudyError(f"{name}: no line of a study file mends it; correct the table")
-        else:
-            chosen[name] = by_name[name]
-    return list(chosen.values())
+        chosen += [one for one in of_name if one.edits]
+    return list(dict.fromkeys(chosen))
 
 
 def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False) -> str:

@@ -18,15 +18,13 @@ from deeptobit.app.study.doctor.numbers import (
 )
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule, warn
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
-from deeptobit.arrays import FloatArray, listed
+from deeptobit.arrays import listed
 
 
-def as_missing(
-    cells: FloatArray | Iterable[float | str], names: Iterable[str] = ()
-) -> tuple[Edit, ...]:
+def as_missing(cells: Iterable[float | str], names: Iterable[str] = ()) -> tuple[Edit, ...]:
     """Declare cells missing in some columns, by default in all."""
-    numbers = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    plain = tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in numbers)
+    text = (c if isinstance(c, str) else int(c) if c % 1.0 == 0.0 else float(c) for c in cells)
+    plain = tuple(text)
     places: list[tuple[str, ...]] = [("columns", name) for name in names]
     return tuple(Edit(place, "missing", plain) for place in places or [("data",)])
 
