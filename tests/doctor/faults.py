@@ -293,6 +293,7 @@ ONE = [
     Fault("a feature mostly blank", ("sparse:features",), _column("csf", lambda t, r: np.where(r.random(len(t)) < 0.2, r.normal(size=len(t)), np.nan))),
     Fault("a number of rows", ("identifier:nr",), _column("nr", lambda t, r: np.arange(1001, 1001 + len(t)))),
     Fault("people twice", ("people:patient_id",), _column("patient_id", _people), mends=False),
+    Fault("people twice without an id", ("people:subject",), _column("subject", _people), study=_with('id = "subject"', ""), mends=False),
     Fault("an id twice", ("id:subject",), _column("subject", _people)),
     Fault("rows twice", ("rows:duplicates",), lambda t, r: pd.concat([t, t.iloc[:9]]).drop(columns="subject"), study=_with('id = "subject"', ""), mends=False),
     Fault("glucose in two units", ("units:glucose",), _times("glucose", 18.016)),

@@ -100,6 +100,15 @@ def test_one_command_mends_what_others_hide(tmp_path: Path) -> None:
     assert _run("check", study, "--fix", "all")[0] == 0
 
 
+def test_people_are_told_beside_what_cannot_be_read(tmp_path: Path) -> None:
+    study = write_fault(BY_NAME["people twice without an id"], tmp_path)
+    code, found = _names("check", study)
+    assert code == 1
+    assert {"people:subject", "useless:subject"} <= set(found)
+    assert _run("check", study, "--fix", "all")[0] == 0
+    assert tomllib.loads(study.read_text())["data"]["group"] == "subject"
+
+
 def test_all_findings_of_a_name_are_mended(tmp_path: Path) -> None:
     study = write_fault(FITTED, tmp_path)
     study.write_text(study.read_text().replace("lower = 0\nupper = 30\n", ""))

@@ -455,7 +455,7 @@ def find_collinear(case: Case) -> Iterator[Finding]:
 def find_people(case: Case) -> Iterator[Finding]:
     """A person or a site with several rows that is not named as group."""
     data = case.study.data
-    suspects = {} if data.group else identifiers(case)
+    suspects = {} if data.group or isinstance(case.data, StudyError) else identifiers(case)
     for name in case.table.columns:
         is_named = columns.names_person(name)
         if not (is_named or name in suspects) or name in (data.id, data.group):

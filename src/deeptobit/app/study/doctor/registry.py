@@ -300,7 +300,8 @@ def _apply_rules(
     once: dict[Finding, None] = {}
     for done, kind in enumerate(kinds, start=1):
         with suppress(StudyError):  # that there are no data
-            once |= dict.fromkeys(one._replace(kind=kind) for one in RULES[kind].find(case))
+            for found in RULES[kind].find(case):
+                once[found._replace(kind=kind)] = None
         progress(done, len(RULES))
     return sorted(once, key=lambda finding: LEVELS.index(finding.level))
 
