@@ -89,12 +89,41 @@ def test_fixes_keep_the_comments(tmp_path: Path) -> None:
     assert "there is no finding 'leak:totl'" in error
 
 
+def test_one_command_mends_what_others_hide(tmp_path: Path) -> None:
+    fault = BY_NAME["codes hidden by a typing error & a copy of a target"]
+    study = write_fault(fault, tmp_path)
+    code, shown, _ = _run("check", study, "--fix", "all", "--json")
+    assert code == 0, shown
+    fixed = json.loads(shown)["fixed"]
+    assert "leak:total" in fixed
+    assert len(set(fixed)) == len(fixed)
+    assert _run("check", study, "--fix", "all")[0] == 0
+
+
+def test_people_are_told_beside_what_cannot_be_read(tmp_path: Path) -> None:
+    study = write_fault(BY_NAME["people twice without an id"], tmp_path)
+    code, found = _names("check", study)
+    assert code == 1
+    assert {"people:subject", "useless:subject"} <= set(found)
+    assert _run("check", study, "--fix", "all")[0] == 0
+    assert tomllib.loads(study.read_text())["data"]["group"] == "subject"
+
+
+def test_all_findings_of_a_name_are_mended(tmp_path: Path) -> None:
+    study = write_fault(FITTED, tmp_path)
+    study.write_text(study.read_text().replace("lower = 0\nupper = 30\n", ""))
+    code, shown, _ = _run("check", study, "--fix", "bound:MMSE")
+    assert code == 0, shown
+    written = tomllib.loads(study.read_text())
+    assert written["targets"]["MMSE"] == {"lower": 0, "upper": 30}
+
+
 def test_init_decides_and_says_so(tmp_path: Path) -> None:
     write_fault(BY_NAME["codes hidden by a typing error & a copy of a target"], tmp_path)
     (tmp_path / "cohort.toml").unlink()
     code, shown, _ = _run("init", tmp_path / "cohort.csv")
     assert code == 0
-    assert "decided outside:MMSE" in shown
+    assert shown.count("decided outside:MMSE") == 1
     text = (tmp_path / "cohort.toml").read_text()
     written = tomllib.loads(text)
     assert written["data"]["missing"] == [-4, 99]
@@ -176,6 +205,15 @@ def test_a_new_table_may_have_its_names_in_another_row(tmp_path: Path) -> None:
     code, _, error = _run("predict", study.with_suffix(".deeptobit"), new)
     assert code == 0, error
     assert len(pd.read_csv(tmp_path / "new-predictions.csv")) == 5
+
+
+def test_unicode_text_of_excel_is_read(tmp_path: Path) -> None:
+    text = clean().to_csv(index=False, sep="\t", lineterminator="\r\n")
+    (tmp_path / "cohort.txt").write_text(f"Größe\r\n\r\n{text}\r\n", "utf-16", newline="")
+    table = read_table(tmp_path / "cohort.txt")
+    assert table.columns == list(clean().columns)
+    assert table.lines.tolist() == [*range(4, 4 + len(clean()))]
+    np.testing.assert_array_equal(table.numbers("age"), clean()["age"])
 
 
 def test_a_cover_page_is_not_the_table(tmp_path: Path) -> None:

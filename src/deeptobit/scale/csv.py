@@ -149,7 +149,8 @@ class TextTable:
 
         None stands for one record per line, the header first.
         """
-        n_lines, tail, plain, head = 0, b"\n", True, self._is_one_line
+        n_lines, tail, head = 0, b"\n", self._is_one_line
+        plain = self._encoding != "utf-16"  # whose bytes are no characters
         blank = np.frombuffer(self._separator.encode() + b" \n\r\t", dtype=np.uint8)
         with self._path.open("rb") as file:
             while plain and (block := file.read(_BLOCK_BYTES)):

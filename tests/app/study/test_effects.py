@@ -63,6 +63,18 @@ def test_effects_of_a_mixed_model_have_the_intervals_of_its_coefficients() -> No
     np.testing.assert_allclose(found.high[0], ends["ci_high"] * found.step)
 
 
+def test_random_slopes_find_their_time_among_the_features() -> None:
+    X, y = _rows()
+    person, time = np.arange(len(y)) // 4, np.arange(len(y)) % 4.0
+    X["site=B"] = time  # as in a study, where time is a feature
+    y += np.random.default_rng(1).normal(size=100)[person] * time
+    model = MixedTobitRegressor(lower=None, random_effects="slope")
+    model._visit_columns = {"time": "site=B"}
+    model.fit(X, y, groups=person, time=time)
+    found = learn_effects(model, X, ENCODER)
+    np.testing.assert_allclose(found.effect[0], model.coef_[0] * found.step, rtol=1e-6)
+
+
 def test_stable_loadings_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = _rows()
     model = AutoTobitRegressor(lower=None, members=["stack"], cv=2).fit(X, y)

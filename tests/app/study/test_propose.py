@@ -14,6 +14,7 @@ from deeptobit.app.study import (
     read_study,
     read_table,
 )
+from deeptobit.app.study.columns import number_repair
 from deeptobit.app.study.propose import Proposal, inspect_table
 from tests.app.study.messy import N_ROWS, write_messy_csv
 
@@ -159,18 +160,22 @@ def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
             "vol": [f'"{row},5"' for row in rows],
             "some": [f'"{row},5"' if row % 3 == 0 else row for row in rows],
             "CD4": [f"{row + 10}%" for row in rows],
+            "lymph": [f'"{row + 1}.250,5"' for row in rows],
             "cells": [f'"{row + 1},250"' for row in rows],
             "note": [f"see page {row}" for row in rows],
             "age": [*rows],
         },
     )
-    comma = "numbers with a decimal comma; write points, or semicolons between the cells"
-    assert proposal.excluded == {
-        "vol": comma,
-        "some": comma,
-        "CD4": "numbers with %; take the sign out of the cells",
-        "cells": "numbers with a comma between thousands; take it out of the cells",
-        "note": "free text, an identifier or over 20 categories",
+    assert proposal.excluded == {"note": "free text, an identifier or over 20 categories"}
+    table = read_table(tmp_path / "a.csv")
+    assert {name: number_repair(table, name) for name in table.columns} == {
+        "vol": {"decimal_comma": True},
+        "some": {"decimal_comma": True},
+        "CD4": {"remove": ("%",)},
+        "lymph": {"remove": (".",)},
+        "cells": {"remove": (",",)},
+        "note": {},
+        "age": {},
     }
 
 

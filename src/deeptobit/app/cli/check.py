@@ -11,6 +11,8 @@ from rich.markup import escape
 
 from deeptobit.app.cli import common, reports, studies
 
+_MOST_ROUNDS = 5
+
 
 def check(
     study: common.StudyFile,
@@ -27,12 +29,17 @@ def check(
     Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
     """
     findings, built = _examine(study, data)
-    fixed = studies.doctor.choose(findings, fix) if fix else []
-    if fixed:  # written if the study file can still be read with them
+    fixed = list[studies.Finding]()
+    for _ in range(_MOST_ROUNDS if fix and "all" in fix else 1):  # a fix may show what it hid
+        chosen = studies.doctor.choose(findings, ["all"] if fixed else fix or [])
         before = study.read_text(encoding="utf-8-sig")
-        after = studies.doctor.edit_study(before, fixed, explain=True)
+        after = studies.doctor.edit_study(before, chosen, explain=True)
+        if after == before:
+            break
+        # Written if the study file can still be read with them.
         studies.config.parse_study(studies.config.Source(study, after))
         studies.write_whole(study, after)
+        fixed += chosen
         findings, built = _examine(study, data)
     if as_json:
         about: dict[str, Any] = dict.fromkeys(("rows", "features", "groups")) | {"targets": []}

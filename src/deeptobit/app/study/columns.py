@@ -262,6 +262,43 @@ def number_format(table: Table, column: str) -> str | None:
     return next(fits, None)
 
 
+# All known cells of such a column, one of them, and the keys of [columns.NAME] that read them.
+_REPAIRS: list[tuple[str, str, dict[str, Any]]] = [
+    (r"[+-]?(0|[1-9]\d{0,2}(,\d{3})*)(\.\d+)?", ",", {"remove": (",",)}),
+    (r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?", r"\.\d{3}[.,]", {"remove": (".",)}),
+    (r"[+-]?\d*[.,]?\d+", ",", {"decimal_comma": True}),
+]
+_UNIT = re.compile(r"[<>]?\s*[+-]?\d*[.,]?\d+\s*([^\d\s.,+-]\S*)?")
+_DATED = re.compile(r"\d{1,2}[. -]+[A-Z][^\W\d]{2,}|[A-Z][a-z]{2}[ -]\d{1,2}|\d{4}-\d\d-\d\d")
+
+
+def number_repair(table: Table, column: str) -> dict[str, Any]:
+    """What ``[columns.NAME]`` must say to read such cells as numbers; empty if nothing helps.
+
+    Dates among numbers, into which a spreadsheet turns 5.5, are missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"weight": ["70 kg", "81.5 kg"], "volume": ["1,250", "980"]})
+    >>> table = Table(cells, "a.csv", np.arange(2))
+    >>> [number_repair(table, name) for name in table.columns]
+    [{'remove': ('kg',)}, {'remove': (',',)}]
+    """
+    wrong = sorted({*table.text(column)[table.parse(column)[1]]})
+    cells = table.text(column).dropna().unique().tolist() if wrong else []
+    if not cells:
+        return {}
+    for form, mark, repair in _REPAIRS:
+        if all(re.fullmatch(form, cell) for cell in cells) and re.search(mark, " ".join(cells)):
+            return repair
+    units = {match[1] if (match := _UNIT.fullmatch(cell)) else "" for cell in cells} - {None}
+    if len(units) == 1 and "" not in units:
+        return {"remove": tuple(units)}
+    dated = len(wrong) < len(cells) / 2 and all(map(_DATED.match, wrong))
+    return {"missing": tuple(wrong)} if dated else {}
+
+
 # Names of columns.
 
 

@@ -209,6 +209,8 @@ class ColumnSettings:
     above: float | None = key("a number: only cells above it are divided", is_number, None)
     below: float | None = key("a number: only cells below it are divided", is_number, None)
     ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
+    remove: tuple[str, ...] = key('a list of text, such as ["kg"]', each(is_name), ())
+    decimal_comma: bool = key("true or false", lambda value: isinstance(value, bool), False)
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Numbers in one unit.

@@ -263,7 +263,8 @@ def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
     """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x."""
     if not hasattr(model, "coef_"):
         return None
-    y = model._predictive(rows, None, None)
+    asked = model._at(rows, None, None) if isinstance(model, MixedTobitRegressor) else model
+    y = asked._predictive(rows, None, None)
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
     if not np.allclose(y.latent, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
         return None

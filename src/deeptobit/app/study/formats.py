@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import zlib
-from codecs import BOM_UTF8, getincrementaldecoder
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_LE, getincrementaldecoder
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -281,6 +281,8 @@ def sniff_encoding(path: Path) -> str:
     decoder = getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         sample = block = file.read(_MOST_BYTES)
+        if sample.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and sample[:4] != BOM_UTF32_LE:
+            return "utf-16"
         try:
             while block:
                 decoder.decode(block)

@@ -166,6 +166,8 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
 def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     """Why a column should not be a feature, or None if it may."""
     name = summary.name
+    if columns.number_repair(table, name):  # which the doctor decides
+        return None
     if why := why_useless(summary, columns.number_format(table, name)):
         return re.sub("^holds |(;|, or) exclude it.*", "", why)  # which it is
     text = table.text(name)
@@ -259,7 +261,7 @@ def _target(target: ProposedTarget) -> str:
 
 # What the doctor decides for a proposed study.
 
-_DECIDED = ("code", "word", "leak", "outside", "read")
+_DECIDED = ("code", "word", "leak", "outside", "read", "useless")
 _MOST_ROUNDS = 3  # what is wrong with cells hides what is wrong with features
 
 
@@ -286,7 +288,7 @@ def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[
         if not certain:
             break
         text = edit_study(text, certain, explain=True)
-        decided += certain
+        decided += [one for one in certain if one not in decided]
     left = [finding for finding in findings if finding.level != "note"]
     if left:
         head = "\n# 'deeptobit check' explains and mends what was found:\n"

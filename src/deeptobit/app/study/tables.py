@@ -221,6 +221,8 @@ class Table:
                 text = cells.map(lambda cell: names.get(cell, as_text(cell)), na_action="ignore")
             else:
                 text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
+                for old, new in self._spelling(column).items():
+                    text = text.str.replace(old, new, regex=False).str.strip()
                 text = text.mask(text.isin(self._missing(column)))
                 if codes and text.notna().any():  # -4.0 is -4, but the id 007 is not 7
                     numbers = text.map(self._number, na_action="ignore")
@@ -241,7 +243,7 @@ class Table:
             if cells.dtype.kind in "biuf":
                 values: FloatArray | None = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
-                values = plain_numbers(cells)
+                values = None if self._spelling(column) else plain_numbers(cells)
             if values is None:
                 values, wrong = parse_numbers(self.text(column), decimal_comma=self.decimal_comma)
             else:
@@ -260,6 +262,13 @@ class Table:
         """Cells of a column that mean missing; those that are numbers are compared as numbers."""
         own = self.repairs[column].missing if column in self.repairs else ()
         return {*self.blanks, *map(str, own)}
+
+    def _spelling(self, column: str) -> dict[str, str]:
+        """What the study takes out of the cells of a column, or writes in another way."""
+        repair = self.repairs.get(column)
+        if repair is None:
+            return {}
+        return dict.fromkeys(repair.remove, "") | ({",": "."} if repair.decimal_comma else {})
 
     def n_blank(self, column: str) -> int:
         """Number of cells without a value."""

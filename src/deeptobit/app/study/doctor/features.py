@@ -2,28 +2,31 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigvalsh, qr
+from scipy.special import gammaln
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
 from deeptobit.app.study.data import check_enough, why_useless
-from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule
+from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule, warn
 from deeptobit.app.study.doctor.values import words_of
-from deeptobit.app.study.tables import StudyError
+from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
 
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
+_MANY_BLANK = 0.1
 _FEW_VALUES = 20
-_DIGITS = 10  # of the number of different rows that there could be; with fewer, people are equal
+_DIGITS = 2  # by which the pairs of people are fewer than the pairs of rows that there could be
 
 
 @rule(
     harm="The column cannot be a feature.",
-    fix="`[features] exclude`",
+    fix="`[columns.NAME] remove` or `decimal_comma`, or `[features] exclude`",
 )
 def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
@@ -32,7 +35,14 @@ def find_useless(case: Case) -> Iterator[Finding]:
         why = why_useless(summary, columns.number_format(case.table, name))
         if why and not words_of(case.table, name):
             evidence = summary.example.strip(" ()")
-            yield Finding("error", name, why, evidence=evidence, edits=exclude([name]))
+            edits = _read_by(case.table, name) or exclude([name])
+            yield Finding("error", name, why, evidence=evidence, edits=edits)
+
+
+def _read_by(table: Table, name: str) -> tuple[Edit, ...]:
+    """What reads a column as numbers."""
+    repair = columns.number_repair(table, name)
+    return tuple(Edit(("columns", name), key, value) for key, value in repair.items())
 
 
 @rule(
@@ -48,13 +58,11 @@ def find_target(case: Case) -> Iterator[Finding]:
         for side in ("lower", "upper"):
             share = shares[f"at_{side}"][target.name]
             if share >= _NEARLY_ALL:
-                message = f"{share:.0%} of the values are at its {side} bound"
-                yield Finding("warning", target.name, message)
+                yield warn(target.name, f"{share:.0%} of the values are at its {side} bound")
         if between < _FEW_VALUES:
-            message = f"only {between} values lie between its bounds"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, f"only {between} values lie between its bounds")
         if without >= _MOSTLY:
-            yield Finding("warning", target.name, f"{without:.0%} of the values are missing")
+            yield warn(target.name, f"{without:.0%} of the values are missing")
 
 
 @rule(
@@ -68,11 +76,9 @@ def find_constant(case: Case) -> Iterator[Finding]:
         values = targets.values[~targets.missing[:, task], task]
         between = targets.low[targets.observed[:, task], task]
         if np.ptp(values) == 0.0:
-            message = "is a target with the same value in every row; leave it out"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, "is a target with the same value in every row; leave it out")
         elif len(between) > 1 and np.ptp(between) == 0.0:
-            message = "all values between its bounds are the same; leave it out"
-            yield Finding("warning", target.name, message)
+            yield warn(target.name, "all values between its bounds are the same; leave it out")
     same = [
         column.name
         for column in case.built.encoder.columns
@@ -95,7 +101,7 @@ def find_sparse(case: Case) -> Iterator[Finding]:
 def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
     """One finding for all features of which the same is true."""
     if names:
-        yield Finding("warning", "features", f"{what} {listed(names, SHOWN)}", edits=exclude(names))
+        yield warn("features", f"{what} {listed(names, SHOWN)}", exclude(names))
 
 
 @rule(
@@ -103,26 +109,45 @@ def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
     fix="`[columns.NAME] ignore_case = true`; other cells are corrected in the table",
 )
 def find_category(case: Case) -> Iterator[Finding]:
-    """Categories that differ in upper and lower case alone, rare ones, and numbers among them."""
+    """Categories written in several ways, rare ones, and numbers among them."""
     for column in case.built.encoder.columns:
         if column.reference is None:
             continue
-        name, counts = column.name, case.table.text(column.name).value_counts()
+        name = column.name
+        counts = Counter[str](case.table.text(name).dropna())
+        levels, shown = sorted(counts), listed(sorted(counts), SHOWN)
         form = None if name in case.categorical else columns.number_format(case.table, name)
         if form:
-            yield Finding("warning", name, f"read as categories, but holds {form}")
-        folded = Counter(str(level).casefold() for level in counts.index)
-        twice = [str(level) for level in counts.index if folded[str(level).casefold()] > 1]
-        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
+            message = f"read as categories, but holds {form}"
+            yield warn(name, message, _read_by(case.table, name))
+        elif name not in case.table.labels and {*map(_is_digits, levels)} == {True, False}:
+            yield warn(name, f"categories are partly numbers and partly words: {shown}")
+        folded = Counter(map(str.casefold, levels))
+        twice = [level for level in levels if folded[level.casefold()] > 1]
         if twice:
-            message = f"categories that differ in case alone: {listed(sorted(twice), SHOWN)}"
-            edits = (Edit(("columns", name), "ignore_case", True),)
-            yield Finding("warning", name, message, edits=edits)
-        elif rare:
+            message = f"categories that differ in case alone: {listed(twice, SHOWN)}"
+            yield warn(name, message, (Edit(("columns", name), "ignore_case", True),))
+        if any(level[:1] in folded for level in folded if len(level) > _SHORT):
+            yield warn(name, f"an abbreviation beside what it stands for? {shown}")
+        rare = [level for level, count in counts.items() if count < columns.FEWEST]
+        usual = [level for level in levels if level not in rare]
+        wrong = [one for one in rare if one.isalpha() and len(one) >= _LONG and one not in twice]
+        wrong = [one for one in wrong if get_close_matches(one, usual, cutoff=_ALIKE)]
+        if wrong:
+            yield warn(
+                name, f"rare categories that are spelled nearly like another: {listed(wrong)}"
+            )
+        elif rare and not twice:
             message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", name, message)
 
 
+def _is_digits(level: str) -> bool | None:
+    """Whether a category is a number, or False for a word; None for others, such as 1-2."""
+    return level.isdigit() if level.isalnum() else None
+
+
+_SHORT, _LONG, _ALIKE = 2, 5, 0.8  # letters, and the share of them that is the same
 _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
@@ -134,8 +159,7 @@ def find_identifier(case: Case) -> Iterator[Finding]:
     """An identifier among the features: by its name, by leading zeros, or since it counts rows."""
     for name, why in identifiers(case).items():
         if case.study.data.group or not columns.repeats(case.table.text(name)):
-            message = f"looks like an identifier ({why}), and is a feature"
-            yield Finding("warning", name, message, edits=exclude([name]))
+            yield warn(name, f"looks like an identifier ({why}), and is a feature", exclude([name]))
 
 
 def identifiers(case: Case) -> dict[str, str]:
@@ -171,7 +195,7 @@ def find_rank(case: Case) -> Iterator[Finding]:
     most = min(len(case.study.targets), case.built.X.shape[1])
     if isinstance(settings, NetworkSettings) and settings.ranks and max(settings.ranks) > most:
         message = f"go up to {max(settings.ranks)}, but targets and features allow {most} at most"
-        yield Finding("warning", "ranks", message)
+        yield warn("ranks", message)
 
 
 @rule(
@@ -191,22 +215,24 @@ def find_rows(case: Case) -> Iterator[Finding]:
     twice = _same_rows(case)
     if twice.any():
         message = f"{twice.sum()} rows repeat an earlier one in every cell"
-        yield Finding("warning", "duplicates", message, evidence=case.table.at(twice))
+        yield warn("duplicates", message, evidence=case.table.at(twice))
     try:
         check_enough(case.study, data)
     except StudyError as error:
-        yield Finding("warning", "fit", f"will refuse: {error}")
+        yield warn("fit", f"will refuse: {error}")
 
 
 def _same_rows(case: Case) -> BoolArray:
-    """Rows that repeat an earlier one; none where cells are so few that people may be equal."""
+    """Rows that repeat an earlier one; not those of so few cells that people may be equal."""
     X, targets = case.built.X, case.built.targets
-    if sum(np.log10(max(len(found), 1)) for found in case.numbers.values()) < _DIGITS:
-        return np.zeros(len(X), dtype=np.bool_)
+    digits = np.zeros(len(X))
+    for name, found in case.numbers.items():  # the chance that two people are equal
+        digits -= np.log10(np.square(found.counts / found.n).sum()) * ~np.isnan(case.values(name))
     parts = X, pd.DataFrame(targets.values)
     # Hashes are of 64 bits, and no two are equal by chance.
     hashes = [pd.util.hash_pandas_object(part, index=False).to_numpy() for part in parts]
-    return np.asarray(pd.DataFrame(np.column_stack(hashes)).duplicated())
+    same = pd.DataFrame(np.column_stack(hashes)).duplicated().to_numpy()
+    return np.asarray(same & (digits >= 2.0 * np.log10(len(X)) + _DIGITS))
 
 
 # Features that tell the outcome, and features that tell each other.
@@ -250,7 +276,7 @@ def _standardised(Z: FloatArray) -> FloatArray:
     fix="`[features] exclude`",
 )
 def find_leak(case: Case) -> Iterator[Finding]:
-    """A copy or near copy of a target among the features, or features that it is the sum of."""
+    """A copy or near copy of a target among the features, its classes, or items of its sum."""
     data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
     encoded = (column.name for column in data.encoder.columns if column.reference is None)
@@ -266,7 +292,33 @@ def find_leak(case: Case) -> Iterator[Finding]:
             message = f"is {what} of the target {target!r} (correlation {share:.3f})"
             copies.add(name)
             yield Finding("error", name, message, edits=exclude([name]))
+    for name, target in _classes(case, copies, rows):
+        message = f"divides the target {target!r} into ranges: was it made from it?"
+        copies.add(name)
+        yield Finding("error", name, message, edits=exclude([name]))
     yield from _sums(case, copies, rows)
+
+
+_MOST_CLASSES = 10
+_BY_CHANCE = 1e-9
+
+
+def _classes(case: Case, copies: set[str], rows: slice) -> Iterator[tuple[str, str]]:
+    """Features of a few values, of each of which a target has a range of its own."""
+    for column in case.built.encoder.columns:
+        numbers = case.numbers.get(column.name)
+        few = len(column.levels) if column.reference is not None else len(numbers or ()) - 1
+        if column.name in copies or not 0 < few < _MOST_CLASSES:
+            continue
+        labels = case.table.text(column.name)[rows].to_numpy()
+        for target, y in zip(case.study.targets, case.built.targets.values[rows].T, strict=True):
+            ends = pd.Series(y).groupby(labels).agg(["min", "max", "count"]).sort_values("min")
+            ends = ends[ends["count"] > 0]
+            apart = (ends["max"].to_numpy()[:-1] < ends["min"].to_numpy()[1:]).all()
+            chance = gammaln(ends["count"] + 1).sum() - gammaln(ends["count"].sum() + 1)
+            if apart and chance + gammaln(len(ends) + 1) < np.log(_BY_CHANCE):
+                yield column.name, target.name
+                break
 
 
 _MOST_FEATURES = 1000
@@ -386,14 +438,11 @@ def find_collinear(case: Case) -> Iterator[Finding]:
     for *pair, value in pairs[:SHOWN]:
         first, second = sorted(pair, key=lambda name: name != case.study.data.time)  # time stays
         edits = exclude([second]) if second in whole else ()
-        message = f"correlation {value:g} with {first!r}; exclude one"
-        yield Finding("warning", second, message, edits=edits)
+        yield warn(second, f"correlation {value:g} with {first!r}; exclude one", edits)
     if len(pairs) > SHOWN:
-        message = f"{len(pairs) - SHOWN} more pairs are as collinear"
-        yield Finding("warning", "features", message)
+        yield warn("features", f"{len(pairs) - SHOWN} more pairs are as collinear")
     if dependent:
-        message = f"linear combinations of other features: {listed(dependent, SHOWN)}"
-        yield Finding("warning", "features", message)
+        yield warn("features", f"linear combinations of other features: {listed(dependent, SHOWN)}")
 
 
 # Who the rows are: people with several rows, sites, visits, and rows that were left out.
@@ -405,19 +454,23 @@ def find_collinear(case: Case) -> Iterator[Finding]:
 )
 def find_people(case: Case) -> Iterator[Finding]:
     """A person or a site with several rows that is not named as group."""
-    if case.study.data.group:
-        return
-    suspects = identifiers(case)
+    data = case.study.data
+    suspects = {} if data.group or isinstance(case.data, StudyError) else identifiers(case)
     for name in case.table.columns:
-        text = case.table.text(name) if name in suspects or columns.names_person(name) else None
-        if text is not None and columns.repeats(text):
-            yield Finding(
-                "warning",
+        is_named = columns.names_person(name)
+        if not (is_named or name in suspects) or name in (data.id, data.group):
+            continue
+        text = case.table.text(name)
+        if is_named and _MANY_BLANK <= text.isna().mean() < 1.0:
+            message = "names people, and is blank in many rows: are they of the person above?"
+            yield warn(name, message, evidence=case.table.at(text.isna().to_numpy()))
+        elif not data.group and columns.repeats(text):
+            message = "looks like an identifier that repeats, so that rows of a person may be both "
+            yield warn(
                 name,
-                "looks like an identifier that repeats, so that rows of a person may be both in "
-                "the training and in the held-out rows",
-                evidence=f"{text.duplicated().sum()} rows are of a person with an earlier row",
-                edits=(Edit(("data",), "group", name),),
+                f"{message}in the training and in the held-out rows",
+                (Edit(("data",), "group", name),),
+                f"{text.duplicated().sum()} rows are of a person with an earlier row",
             )
 
 
@@ -482,12 +535,10 @@ def find_group(case: Case) -> Iterator[Finding]:
     labels, counts = np.unique(groups.astype(str), return_counts=True)
     folds = max(study.model.cv, study.evaluation.folds)
     if len(labels) < 2 * folds:
-        message = f"{len(labels)} groups for {folds} folds, which never split one: too few"
-        yield Finding("warning", name, message)
+        yield warn(name, f"{len(labels)} groups for {folds} folds, which never split one: too few")
     if counts.max() > _MOSTLY * len(groups):
         # Its label may name a person, and findings are stored with the model.
-        message = f"its largest group has {counts.max() / len(groups):.0%} of the rows"
-        yield Finding("warning", name, message)
+        yield warn(name, f"its largest group has {counts.max() / len(groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(labels) <= single < len(labels):
         message = (
@@ -495,7 +546,7 @@ def find_group(case: Case) -> Iterator[Finding]:
             f"id = {name!r} in place of group says where"
         )
         twice = listed(labels[counts > 1].tolist(), SHOWN)
-        yield Finding("warning", name, message, evidence=f"more than one row: {twice}")
+        yield warn(name, message, evidence=f"more than one row: {twice}")
     elif single > 0:
         yield Finding("note", name, f"{single} of {len(labels)} groups have one row")
 

@@ -8,7 +8,7 @@ a function that yields the findings of one kind, listed by the decorator :func:`
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from inspect import getdoc
 from typing import Any, Literal, NamedTuple
 
@@ -55,6 +55,11 @@ class Edit(NamedTuple):
         if self.value is None:
             return f"{title} without {self.key}"
         return f"{title} {self.key} = {toml_value(self.value)}"
+
+
+def warn(about: str, message: str, edits: tuple[Edit, ...] = (), evidence: str = "") -> "Finding":
+    """A finding that may harm the model."""
+    return Finding("warning", about, message, evidence=evidence, edits=edits)
 
 
 def exclude(names: Iterable[str]) -> tuple[Edit, ...]:
@@ -227,14 +232,8 @@ def rule(*, harm: str, fix: str) -> Callable[[Find], Find]:
     """List a function as a rule; ``find_leak`` yields findings of the kind ``leak``."""
 
     def listed_too(find: Find) -> Find:
-        kind = find.__name__.removeprefix("find_")
-
-        @wraps(find)
-        def of_kind(case: Case) -> Iterator[Finding]:
-            return (finding._replace(kind=kind) for finding in find(case))
-
-        RULES[kind] = Rule(of_kind, harm, fix)
-        return of_kind
+        RULES[find.__name__.removeprefix("find_")] = Rule(find, harm, fix)
+        return find
 
     return listed_too
 
@@ -255,16 +254,12 @@ def examine(
         data: StudyData | StudyError = build_data(study, table)
     except StudyError as error:
         data = error
-    case, found = Case(study, table, data), list[Finding]()
-    for done, each in enumerate(RULES.values(), start=1):
-        with suppress(StudyError):  # that there are no data
-            found += each.find(case)
-        progress(done, len(RULES))
+    found = _apply_rules(Case(study, table, data), RULES, progress)
     if isinstance(data, StudyData):
-        return in_order(found), data
+        return found, data
     if not any(finding.level == "error" for finding in found):
         raise data
-    return in_order(found), None
+    return found, None
 
 
 def diagnose(study: Study, data: StudyData, kinds: Iterable[str] = RULES) -> list[Finding]:
@@ -295,14 +290,20 @@ def diagnose(study: Study, data: StudyData, kinds: Iterable[str] = RULES) -> lis
     42% of the values are 0, its smallest, and lower is not set
     [targets.loss] lower = 0
     """
-    case = Case(study, data.table, data)
-    return in_order(finding for kind in kinds for finding in RULES[kind].find(case))
+    return _apply_rules(Case(study, data.table, data), kinds)
 
 
-def in_order(found: Iterable[Finding]) -> list[Finding]:
-    """Findings with the worst first; each name once."""
-    once = {(finding.name, finding.message): finding for finding in found}
-    return sorted(once.values(), key=lambda finding: LEVELS.index(finding.level))
+def _apply_rules(
+    case: Case, kinds: Iterable[str], progress: Progress = lambda done, total: None
+) -> list[Finding]:
+    """Findings with the worst first; each name and message once."""
+    once: dict[Finding, None] = {}
+    for done, kind in enumerate(kinds, start=1):
+        with suppress(StudyError):  # that there are no data
+            for found in RULES[kind].find(case):
+                once[found._replace(kind=kind)] = None
+        progress(done, len(RULES))
+    return sorted(once, key=lambda finding: LEVELS.index(finding.level))
 
 
 def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
@@ -325,20 +326,20 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
 
 def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:
     """Findings by name, or with ``all`` every one that proposes a change and is no note."""
-    by_name = {finding.name: finding for finding in findings}
-    chosen: dict[str, Finding] = {}
+    chosen = list[Finding]()
     for name in names:
         if name == "all":
-            certain = (one for one in findings if one.edits and one.level != "note")
-            chosen |= {one.name: one for one in certain}
-        elif name not in by_name:
-            known = f"; there is {listed(sorted(by_name), 20)}" if by_name else ""
-            raise StudyError(f"there is no finding {name!r}{did_you_mean(name, by_name) or known}")
-        elif not by_name[name].edits:
+            chosen += [one for one in findings if one.edits and one.level != "note"]
+            continue
+        of_name = [one for one in findings if one.name == name]
+        if not of_name:
+            known = sorted({one.name for one in findings})
+            hint = did_you_mean(name, known) or f"; there is {listed(known, SHOWN) or 'none'}"
+            raise StudyError(f"there is no finding {name!r}{hint}")
+        if not any(one.edits for one in of_name):
             raise StudyError(f"{name}: no line of a study file mends it; correct the table")
-        else:
-            chosen[name] = by_name[name]
-    return list(chosen.values())
+        chosen += [one for one in of_name if one.edits]
+    return list(dict.fromkeys(chosen))
 
 
 def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False) -> str:
@@ -373,15 +374,12 @@ def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False)
 def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
     place = document
     for depth, name in enumerate(edit.table, start=1):
-        if name not in place:
-            place[name] = tomlkit.table(is_super_table=depth < len(edit.table))
-        place = place[name]
+        table = tomlkit.table(is_super_table=depth < len(edit.table))
+        place = place.setdefault(name, table)
     if edit.value is None:
         place.pop(edit.key, None)
     elif isinstance(edit.value, tuple):
-        if edit.key not in place:
-            place[edit.key] = tomlkit.array()
-        values = place[edit.key]
+        values = place.setdefault(edit.key, tomlkit.array())
         has_lines = "\n" in values.as_string()
         for value in edit.value:
             if value not in list(values) and has_lines:

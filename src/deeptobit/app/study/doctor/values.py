@@ -8,15 +8,23 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_key
-from deeptobit.app.study.doctor.numbers import Distinct, guess_unit, means, outliers_of, two_units
-from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
+from deeptobit.app.study.doctor.numbers import (
+    Distinct,
+    guess_unit,
+    means,
+    outliers_of,
+    two_units,
+    years_of,
+)
+from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule, warn
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
 
 
 def as_missing(cells: Iterable[float | str], names: Iterable[str] = ()) -> tuple[Edit, ...]:
     """Declare cells missing in some columns, by default in all."""
-    plain = tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
+    text = (c if isinstance(c, str) else int(c) if c % 1.0 == 0.0 else float(c) for c in cells)
+    plain = tuple(text)
     places: list[tuple[str, ...]] = [("columns", name) for name in names]
     return tuple(Edit(place, "missing", plain) for place in places or [("data",)])
 
@@ -122,7 +130,7 @@ def find_outside(case: Case) -> Iterator[Finding]:
             name,
             f"has {'a few' if few else 'many'} values beyond {lower:g} to {upper:g}",
             evidence=f"{beyond.n} of {rest.n} values: {case.cells(name, beyond.values)}",
-            edits=as_missing(beyond.values.tolist(), [name]) if few else (),
+            edits=as_missing(beyond.values, [name]) if few else (),
         )
 
 
@@ -132,31 +140,25 @@ def find_outside(case: Case) -> Iterator[Finding]:
 )
 def find_scale(case: Case) -> Iterator[Finding]:
     """A target called like a known scale with other bounds, or a column that does not fit it."""
-    declared = {target.values: target for target in case.study.targets}
+    declared = {target.values: target.name for target in case.study.targets}
     for name, found in case.uncoded.items():
         versions = columns.versions_of(name)
         if not versions or not len(found):
             continue
-        if name in declared and np.isfinite(case.bounds[name]).all():
-            lower, upper = case.bounds[name]
-            scale = columns.known_scale(name, found.at(0.01), found.at(0.99))
+        lower, upper = case.bounds[name]
+        if name in declared and np.isfinite([lower, upper]).all():
+            low, high = found.at(0.01), found.at(0.99)
+            scale = columns.known_scale(name, low, high)
             if scale and (lower, upper) not in [(each.lower, each.upper) for each in versions]:
-                target = declared[name].name
-                yield Finding(
-                    "warning",
-                    target,
-                    f"is called like {scale.title}; the study says {lower:g} to {upper:g}",
-                    evidence=f"nearly all values are from {found.at(0.01):g} to {found.at(0.99):g}",
-                    edits=tuple(
-                        Edit(("targets", target), side, getattr(scale, side))
-                        for side in ("lower", "upper")
-                    ),
-                )
+                target = ("targets", declared[name])
+                message = f"is called like {scale.title}; the study says {lower:g} to {upper:g}"
+                edits = Edit(target, "lower", scale.lower), Edit(target, "upper", scale.upper)
+                evidence = f"nearly all values are from {low:g} to {high:g}"
+                yield warn(declared[name], message, edits, evidence)
         low, high = found.at(0.02), found.at(0.98)
         if not any(each.lower <= low and high <= each.upper for each in versions):
             message = f"is called like {versions[-1].title}, and has many values beyond"
-            evidence = f"most values are from {low:g} to {high:g}"
-            yield Finding("warning", name, message, evidence=evidence)
+            yield warn(name, message, evidence=f"most values are from {low:g} to {high:g}")
 
 
 @rule(
@@ -166,7 +168,7 @@ def find_scale(case: Case) -> Iterator[Finding]:
 def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
-        if two_units(name, case.numbers[name]) is not None:
+        if two_units(name, case.numbers[name]) is not None or len(years_of(found)):
             continue
         rest = found.where(~found.beyond(*case.bounds[name]))
         far = outliers_of(rest)
@@ -176,37 +178,32 @@ def find_outlier(case: Case) -> Iterator[Finding]:
         low, high = others.values[[0, -1]]
         guess = guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
         evidence = f"{case.cells(name, far)}; all others are from {low:g} to {high:g}"
-        yield Finding(
-            "warning",
-            name,
-            "has a few values far from all others",
-            evidence=f"{evidence}: {guess}?" if guess else evidence,
-            edits=as_missing(far.tolist(), [name]),
-        )
+        evidence += f": {guess}?" if guess else ""
+        message = "has a few values far from all others"
+        yield warn(name, message, as_missing(far, [name]), evidence)
 
 
 @rule(
     harm="The column says two different things, and its slope is that of neither.",
-    fix="`[columns.NAME] divide` by the factor, with `above` or `below`",
+    fix="`[columns.NAME] divide` by the factor, with `above` or `below`; `missing` for years",
 )
 def find_units(case: Case) -> Iterator[Finding]:
-    """A column in two clusters that are a known factor apart, such as 1000 or 18 (glucose)."""
+    """A column in two clusters that are a known factor apart, or ages and years of birth."""
     for name, rest in case.uncoded.items():
-        two = two_units(name, rest)
-        if two is None:
-            continue
-        unit, limit, few_above = two
-        side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
-        few = rest.where((rest.values > limit) == few_above)
-        example = case.cells(name, few.values[:1])
-        yield Finding(
-            "warning",
-            name,
-            f"is in two clusters, a factor of {unit.factor:g} apart: {unit.larger} and "
-            f"{unit.smaller}?",
-            evidence=f"{few.n} of {rest.n} values are {side} {limit:g}, such as {example}",
-            edits=(Edit(("columns", name), "divide", factor), Edit(("columns", name), side, limit)),
-        )
+        years = years_of(rest)
+        if len(years):
+            message = "holds calendar years among far smaller numbers: years of birth, and ages?"
+            yield warn(name, message, as_missing(years, [name]), case.cells(name, years))
+        elif two := two_units(name, rest):
+            unit, limit, few_above = two
+            side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
+            few = rest.where((rest.values > limit) == few_above)
+            message = f"is in two clusters, a factor of {unit.factor:g} apart: {unit.larger} and "
+            evidence = f"{few.n} of {rest.n} values are {side} {limit:g}, such as "
+            place = ("columns", name)
+            edits = Edit(place, "divide", factor), Edit(place, side, limit)
+            evidence += case.cells(name, few.values[:1])
+            yield warn(name, f"{message}{unit.smaller}?", edits, evidence)
 
 
 @rule(
@@ -239,4 +236,4 @@ def find_bound(case: Case) -> Iterator[Finding]:
                 continue
             end = int(end) if float(end).is_integer() else float(end)
             edits = (Edit(("targets", target.name), side, end),)
-            yield Finding("warning", target.name, said, edits=edits)
+            yield warn(target.name, said, edits)
