@@ -24,7 +24,14 @@ from deeptobit.estimators.inference import (
     wald_row,
 )
 from deeptobit.estimators.inputs import Limits, feature_names
-from deeptobit.estimators.people import PeopleOfSource, PeopleSeen, PersonRows
+from deeptobit.estimators.people import (
+    PeopleOfSource,
+    PeopleSeen,
+    PersonRows,
+    VisitRows,
+    first_visits,
+    see_people,
+)
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.source import first_rows, read_source
 from deeptobit.estimators.visits import VisitRegressor, settle_effects
@@ -32,8 +39,9 @@ from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import Gaussian
+from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings
-from deeptobit.scale import RowReader, RowSource, Standardised
+from deeptobit.scale import RowReader, Rows, RowSource, Shift, Standardised, SumMoments
 from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
@@ -54,7 +62,7 @@ class Posed(NamedTuple):
     ----------
     targets : CensoredTargets
         Names and bounds.
-    people : PersonRows or PeopleSeen
+    seen : PeopleSeen
     kinds : CensoringKinds
     units : MixedUnits
     problem : MixedProblem
@@ -69,7 +77,7 @@ class Posed(NamedTuple):
     """
 
     targets: CensoredTargets
-    people: PersonRows | PeopleSeen
+    seen: PeopleSeen
     kinds: CensoringKinds
     units: mixed.MixedUnits
     problem: mixed.MixedProblem
@@ -229,20 +237,21 @@ class MixedTobitRegressor(VisitRegressor):
             inputs.check_labels(X, time, "time")
             matrix, targets, weight = self._read_rows(X, y, **given)
             matrix = inputs.dense(matrix)
-            rows = PersonRows.read(groups, time, targets.missing, weight)
-            posed = self._pose(matrix, targets, weight, rows, wanted)
+            rows = VisitRows(matrix, targets.low, targets.high, weight, groups, time)
+            people = rows.people()
+            posed = self._pose(rows, people, targets, wanted)
         solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._forget(left_out=source is not None)
         if source is None:
-            self._remember(matrix, targets, rows)
+            self._remember(matrix, targets, people)
         self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
         at_floor = solution.point.effects.sigma <= (1.0 + 1e-4) * mixed.SIGMA_FLOOR
         still = [self.target_names_[task] for task in self._active[at_floor]]
-        if still and posed.people.twice:
+        if still and posed.seen.twice:
             change = "changes" if len(still) == 1 else "change"
             warn(
                 f"{listed(still)} hardly {change} between visits of a person: the noise is at its "
@@ -257,38 +266,31 @@ class MixedTobitRegressor(VisitRegressor):
         return self
 
     def _pose(
-        self,
-        matrix: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        rows: PersonRows,
-        wanted: dict[str, Any],
+        self, rows: VisitRows, people: PersonRows, targets: CensoredTargets, wanted: dict[str, Any]
     ) -> Posed:
         """The problem in standard units, people one after the other."""
-        alpha = self._read_alpha(rows.n_people)
+        matrix, weight, center = rows.X, rows.weight, self.fit_intercept
+        alpha = self._read_alpha(people.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
-        timed, varying = rows.time is not None, rows.moving and rows.vary(matrix)
-        settle_effects(wanted, len(targets.names), rows, timed=timed, varying=varying)
+        origin = 0.0 if people.time is None else float(people.time[0])
+        seen = PeopleSeen.of(origin, rows, people)
+        settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
-        share, center = weight / weight.sum(), self.fit_intercept
+        share = weight / weight.sum()
         # The basis suits a ridge of this size; with 0 the null space is left out.
-        ridge = min(self.n_features_in_ / rows.n_people, 1.0) if alpha is None else alpha
+        ridge = min(self.n_features_in_ / people.n_people, 1.0) if alpha is None else alpha
         standardize = self.standardize or alpha == 0.0
         design = Design.build(matrix, share, center=center, standardize=standardize)
         features = BasisFeatures.whitened(design, float(ridge))
         diagnosis.warn_of_collinearity(features, feature_names(self), float(ridge))
-        assert features.matrix is not None
         scaling = TargetScaling.build(targets, share, center=center)
-        time, active = rows.time_units(weight), np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
-        visits = rows.visits(units, targets.low, targets.high, weight, 2 if rows.moving else 1)
-        problem = self._problem(visits, features.matrix[rows.order], ~kinds.two_sided[active])
+        units, problem = self._problem(seen, kinds, scaling, features, rows, people)
         constant = mixed.beyond_the_bound(targets, weight, units.scale)
-        numbers = rows.numbers(matrix, targets.values, weight)
+        numbers = people.numbers(matrix, targets.values, weight)
         observed = weight @ targets.observed
-        return Posed(targets, rows, kinds, units, problem, alpha, constant, observed, numbers)
+        return Posed(targets, seen, kinds, units, problem, alpha, constant, observed, numbers)
 
     def _pose_source(self, source: RowSource, wanted: dict[str, Any]) -> Posed:
         """The same for rows beyond memory; in the problem are the first of them."""
@@ -296,8 +298,9 @@ class MixedTobitRegressor(VisitRegressor):
         self.__dict__.pop("_feature_limits", None)  # those of the first rows
         bounds = targets.lower, targets.upper
         reader = RowReader(source.features, targets.names, *bounds, self.outside)
-        people = PeopleOfSource.read(source, reader)
-        seen, (moments, shift) = people.seen, people.moments()
+        seen, first = see_people(source, reader), source.first()
+        shift = Shift.near(first.X, first.Y)
+        moments = Rows(source, reader).total(SumMoments(LayerInputs(*bounds), shift))
         alpha = self._read_alpha(seen.n_people)
         if alpha is None:
             raise ValueError(
@@ -306,30 +309,42 @@ class MixedTobitRegressor(VisitRegressor):
             )
         needed = 0 if alpha > 0.0 else self.n_features_in_
         diagnosis.check_counts(round(moments.n_rows), moments.known, targets.names, needed)
-        timed = seen.when is not None
-        settle_effects(wanted, len(targets.names), seen, timed=timed, varying=seen.varying)
+        settle_effects(wanted, len(targets.names), seen)
         standardize = self.standardize or alpha == 0.0
         settings = OnlineSettings(1, fit_intercept=self.fit_intercept, standardize=standardize)
         data = Standardised.of(moments, shift, settings, 0)
         diagnosis.warn_of_collinearity(data.features, feature_names(self), alpha)
-        self.feature_scale_, kinds, scaling = data.summary().scale, data.kinds, data.scaling
-        time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(scaling.location, scaling.scale, time, data.features, active)
-        rows = people.head()
-        first, features = rows.people(), units.rows(rows.X)
-        visits = first.visits(units, rows.low, rows.high, rows.weight, 2 if seen.moving else 1)
-        problem = self._problem(visits, features[first.order], ~kinds.two_sided[active])
+        self.feature_scale_, kinds = data.summary().scale, data.kinds
+        rows = first_visits(source, reader)
+        parts = seen, kinds, data.scaling, data.features, rows, rows.people()
+        units, problem = self._problem(*parts)
+        beyond = PeopleOfSource(source, reader, units, seen.n_people, seen.n_rows)
         constant = units.location + units.scale * data.beyond_the_bound(Gaussian())
         found = targets, seen, kinds, units, problem, alpha, constant, moments.inside
-        return Posed(*found, beyond=replace(people, units=units))
+        return Posed(*found, beyond=beyond)
 
     def _problem(
-        self, visits: mixed.Visits, features: FloatArray, free_sigma: Any
-    ) -> mixed.MixedProblem:
-        options = {"fit_intercept": self.fit_intercept, "free_sigma": free_sigma}
-        n_nodes = self.n_nodes if self.method == "quadrature" else 0
-        ridge = np.zeros(features.shape[1])
-        return mixed.MixedProblem(visits, features, ridge, n_nodes=n_nodes, **options)
+        self,
+        seen: PeopleSeen,
+        kinds: CensoringKinds,
+        scaling: TargetScaling,
+        features: BasisFeatures,
+        rows: VisitRows,
+        people: PersonRows,
+    ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
+        """Units, and the problem of some people in them."""
+        time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
+        visits, standard = rows.in_units(units, people, 2 if seen.moving else 1)
+        problem = mixed.MixedProblem(
+            visits,
+            standard,
+            ridge=np.zeros(standard.shape[1]),
+            fit_intercept=self.fit_intercept,
+            free_sigma=~kinds.two_sided[active],
+            n_nodes=self.n_nodes if self.method == "quadrature" else 0,
+        )
+        return units, problem
 
     def _read_alpha(self, n_people: float) -> float | None:
         """The ridge; None if it is to be learned."""

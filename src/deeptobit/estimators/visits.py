@@ -41,35 +41,28 @@ def _at_visits(method: Callable[..., Any]) -> Any:
     return at_visits
 
 
-def settle_effects(
-    wanted: dict[str, Any],
-    n_tasks: int,
-    rows: PersonRows | PeopleSeen,
-    *,
-    timed: bool,
-    varying: bool,
-) -> None:
+def settle_effects(wanted: dict[str, Any], n_tasks: int, seen: PeopleSeen) -> None:
     """Refuse random effects that these visits cannot have, and settle what is not free."""
-    if rows.moving and not varying:
+    if seen.moving and not seen.varying:
         warn(
             "no feature changes between visits of a person, so that people do not change on "
             "average; put time into X"
         )
-    if not rows.twice:
-        if rows.named and wanted["effects"] != 0:
+    if not seen.twice:
+        if seen.named and wanted["effects"] != 0:
             warn(
                 "nobody has two visits with an outcome, so that random effects cannot be told "
                 "from noise and are left out; check groups"
             )
         wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
-    if wanted["effects"] == 2 and not timed:
+    if wanted["effects"] == 2 and not seen.timed:
         raise ValueError("random slopes are slopes in time: pass time, one number per row")
-    if wanted["effects"] == 2 and not rows.moving:
+    if wanted["effects"] == 2 and not seen.moving:
         raise ValueError(
             "random slopes need people with visits at different times, and nobody has; use "
             "random_effects='intercept'"
         )
-    if wanted["effects"] is None and not rows.moving:
+    if wanted["effects"] is None and not seen.moving:
         wanted["effects"] = 1
     if n_tasks == 1:
         wanted |= {"person_rank": 0, "visit_rank": 0}
