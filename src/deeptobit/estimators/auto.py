@@ -9,17 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from deeptobit import auto
 from deeptobit.arrays import FloatArray, listed
-from deeptobit.auto import (
-    MANY_ROWS,
-    TAILS,
-    EvidenceStack,
-    Forest,
-    HeldOutScores,
-    TreeTable,
-    fit_error_model,
-    fit_stack,
-)
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor, is_ahead
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
@@ -188,21 +179,23 @@ class AutoTobitRegressor(SearchRegressor):
     def _families(self) -> tuple[Noise, ...]:
         """Candidates for the noise of predictions."""
         automatic = isinstance(self.noise, str) and self.noise == "auto"
-        return TAILS if automatic else (resolve_noise(self.noise),)
+        return auto.TAILS if automatic else (resolve_noise(self.noise),)
 
     def _layer_noise(self) -> Noise:
         """Gaussian, unless one family is given."""
         first = self._families()[0]
         return Gaussian() if isinstance(first, NoiseByTask) else first
 
-    def _fit_stack(self, search: Search, X: Any, name: str = "stack of layers") -> EvidenceStack:
+    def _fit_stack(
+        self, search: Search, X: Any, name: str = "stack of layers"
+    ) -> auto.EvidenceStack:
         started = perf_counter()
 
         def watch(done: int, total: int) -> None:
             left = time_left(started, done, total)
             self._show_progress(f"{name}, {done} of {total} priors learned{left}")
 
-        stack = fit_stack(
+        stack = auto.fit_stack(
             X,
             search.held_out,
             self._families(),
@@ -216,12 +209,14 @@ class AutoTobitRegressor(SearchRegressor):
             warn_of_censoring(stack.kinds, search.held_out.targets)
         return stack
 
-    def _try_trees(self, search: Search, stack: EvidenceStack | None) -> "TreeTrial":
+    def _try_trees(self, search: Search, stack: auto.EvidenceStack | None) -> "TreeTrial":
         """A stack above trees, unless they explain nothing that the stack leaves."""
         started = perf_counter()
         self._show_progress("trees, out of fold")
         intercept = self.fit_intercept
-        table = TreeTable.build(search.X, search.held_out, search.groups, fit_intercept=intercept)
+        table = auto.TreeTable.build(
+            search.X, search.held_out, search.groups, fit_intercept=intercept
+        )
         forest = table.grow(stack, self.n_jobs)
         if forest is None:
             return TreeTrial(None, None, perf_counter() - started)
@@ -229,7 +224,7 @@ class AutoTobitRegressor(SearchRegressor):
         above = self._fit_stack(search, inputs, "stack above trees")
         return TreeTrial(forest, above, perf_counter() - started)
 
-    def _try_network(self, search: Search, stack: EvidenceStack | None) -> Candidate:
+    def _try_network(self, search: Search, stack: auto.EvidenceStack | None) -> Candidate:
         """The deeper network on every fold, unless it is given up before.
 
         Where rows are many, it must beat the stack with some of them first.
@@ -237,12 +232,12 @@ class AutoTobitRegressor(SearchRegressor):
         if stack is None:
             return search.deeper([_DEPTH], {}, np.full(len(search.held_out.folds), -np.inf))[0]
         n_rows = len(search.held_out.folds[0].train)
-        some = max(MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
+        some = max(auto.MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
         if n_rows > some and not search.is_promising(_DEPTH, some, stack.scores[0]):
             return search.given_up(_DEPTH)
         return search.deeper([_DEPTH], {}, stack.row_scores)[0]
 
-    def _take_stack(self, search: Search, stack: EvidenceStack, trees: Trees | None) -> None:
+    def _take_stack(self, search: Search, stack: auto.EvidenceStack, trees: Trees | None) -> None:
         if trees is not None:
             if isinstance(self.cv, (str, int)):  # else the folds are the user's
                 warn_of_repeats(search.X, search.groups)
@@ -263,12 +258,12 @@ class AutoTobitRegressor(SearchRegressor):
         """
         network = search.refit(deeper.network)
         sigma, kinds = network.sigma_, search.null(slice(None), 1, 0.0).kinds
-        scores = HeldOutScores.of_folds(
+        scores = auto.HeldOutScores.of_folds(
             search.held_out, deeper.latents, sigma, kinds, fit_intercept=self.fit_intercept
         )
         rows = np.concatenate([fold.test for fold in search.held_out.folds])
         *_, refitted = latents(network.layers_, search.X[rows], network.lower_, network.upper_)
-        recalibration, noise = fit_error_model(scores, self._families(), refitted)
+        recalibration, noise = auto.fit_error_model(scores, self._families(), refitted)
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.history_ = network.history_
         self._store(recalibrated_layers(network.layers_, recalibration), search.held_out.targets)
@@ -288,11 +283,11 @@ def _read_members(members: Any) -> tuple[str, ...]:
 class TreeTrial:
     """Trees and the stack above them, if held-out residuals promised anything, and seconds."""
 
-    forest: Forest | None
-    stack: EvidenceStack | None
+    forest: auto.Forest | None
+    stack: auto.EvidenceStack | None
     seconds: float
 
-    def beats(self, rival: EvidenceStack | None) -> bool:
+    def beats(self, rival: auto.EvidenceStack | None) -> bool:
         """Whether held-out rows are better predicted than by a stack without trees.
 
         By more than half a standard error: f of the training rows has seen held-out rows.
@@ -310,7 +305,7 @@ _COLUMNS = (
 
 
 def _tabulate(
-    stack: EvidenceStack | None,
+    stack: auto.EvidenceStack | None,
     trees: TreeTrial | None,
     deeper: Candidate | None,
     taken: str,

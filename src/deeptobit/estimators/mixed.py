@@ -15,23 +15,8 @@ from sklearn.utils import check_random_state
 
 from deeptobit import mixed
 from deeptobit.arrays import FloatArray, check_count, listed
-from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inference import (
-    INTERCEPT,
-    LOG_SIGMA,
-    estimate_table,
-    read_chosen,
-    wald_row,
-)
-from deeptobit.estimators.inputs import Limits, feature_names
-from deeptobit.estimators.people import (
-    PeopleOfSource,
-    PeopleSeen,
-    PersonRows,
-    VisitRows,
-    first_visits,
-    see_people,
-)
+from deeptobit.estimators import diagnosis, inference, inputs, people
+from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.source import first_rows, read_source
 from deeptobit.estimators.visits import VisitRegressor, settle_effects
@@ -77,7 +62,7 @@ class Posed(NamedTuple):
     """
 
     targets: CensoredTargets
-    seen: PeopleSeen
+    seen: people.PeopleSeen
     kinds: CensoringKinds
     units: mixed.MixedUnits
     problem: mixed.MixedProblem
@@ -85,7 +70,7 @@ class Posed(NamedTuple):
     constant: FloatArray
     observed: FloatArray
     numbers: Any = None
-    beyond: PeopleOfSource | None = None
+    beyond: people.PeopleOfSource | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -237,15 +222,15 @@ class MixedTobitRegressor(VisitRegressor):
             inputs.check_labels(X, time, "time")
             matrix, targets, weight = self._read_rows(X, y, **given)
             matrix = inputs.dense(matrix)
-            rows = VisitRows(matrix, targets.low, targets.high, weight, groups, time)
-            people = rows.people()
-            posed = self._pose(rows, people, targets, wanted)
+            rows = people.VisitRows(matrix, targets.low, targets.high, weight, groups, time)
+            persons = rows.people()
+            posed = self._pose(rows, persons, targets, wanted)
         solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._forget(left_out=source is not None)
         if source is None:
-            self._remember(matrix, targets, people)
+            self._remember(matrix, targets, persons)
         self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
@@ -266,29 +251,33 @@ class MixedTobitRegressor(VisitRegressor):
         return self
 
     def _pose(
-        self, rows: VisitRows, people: PersonRows, targets: CensoredTargets, wanted: dict[str, Any]
+        self,
+        rows: people.VisitRows,
+        persons: people.PersonRows,
+        targets: CensoredTargets,
+        wanted: dict[str, Any],
     ) -> Posed:
         """The problem in standard units, people one after the other."""
         matrix, weight, center = rows.X, rows.weight, self.fit_intercept
-        alpha = self._read_alpha(people.n_people)
+        alpha = self._read_alpha(persons.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
-        origin = 0.0 if people.time is None else float(people.time[0])
-        seen = PeopleSeen.of(origin, rows, people)
+        origin = 0.0 if persons.time is None else float(persons.time[0])
+        seen = people.PeopleSeen.of(origin, rows, persons)
         settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         share = weight / weight.sum()
         # The basis suits a ridge of this size; with 0 the null space is left out.
-        ridge = min(self.n_features_in_ / people.n_people, 1.0) if alpha is None else alpha
+        ridge = min(self.n_features_in_ / persons.n_people, 1.0) if alpha is None else alpha
         standardize = self.standardize or alpha == 0.0
         design = Design.build(matrix, share, center=center, standardize=standardize)
         features = BasisFeatures.whitened(design, float(ridge))
-        diagnosis.warn_of_collinearity(features, feature_names(self), float(ridge))
+        diagnosis.warn_of_collinearity(features, inputs.feature_names(self), float(ridge))
         scaling = TargetScaling.build(targets, share, center=center)
-        units, problem = self._problem(seen, kinds, scaling, features, rows, people)
+        units, problem = self._problem(seen, kinds, scaling, features, rows, persons)
         constant = mixed.beyond_the_bound(targets, weight, units.scale)
-        numbers = people.numbers(matrix, targets.values, weight)
+        numbers = persons.numbers(matrix, targets.values, weight)
         observed = weight @ targets.observed
         return Posed(targets, seen, kinds, units, problem, alpha, constant, observed, numbers)
 
@@ -298,7 +287,7 @@ class MixedTobitRegressor(VisitRegressor):
         self.__dict__.pop("_feature_limits", None)  # those of the first rows
         bounds = targets.lower, targets.upper
         reader = RowReader(source.features, targets.names, *bounds, self.outside)
-        seen, first = see_people(source, reader), source.first()
+        seen, first = people.see_people(source, reader), source.first()
         shift = Shift.near(first.X, first.Y)
         moments = Rows(source, reader).total(SumMoments(LayerInputs(*bounds), shift))
         alpha = self._read_alpha(seen.n_people)
@@ -313,29 +302,29 @@ class MixedTobitRegressor(VisitRegressor):
         standardize = self.standardize or alpha == 0.0
         settings = OnlineSettings(1, fit_intercept=self.fit_intercept, standardize=standardize)
         data = Standardised.of(moments, shift, settings, 0)
-        diagnosis.warn_of_collinearity(data.features, feature_names(self), alpha)
+        diagnosis.warn_of_collinearity(data.features, inputs.feature_names(self), alpha)
         self.feature_scale_, kinds = data.summary().scale, data.kinds
-        rows = first_visits(source, reader)
+        rows = people.first_visits(source, reader)
         parts = seen, kinds, data.scaling, data.features, rows, rows.people()
         units, problem = self._problem(*parts)
-        beyond = PeopleOfSource(source, reader, units, seen.n_people, seen.n_rows)
+        beyond = people.PeopleOfSource(source, reader, units, seen.n_people, seen.n_rows)
         constant = units.location + units.scale * data.beyond_the_bound(Gaussian())
         found = targets, seen, kinds, units, problem, alpha, constant, moments.inside
         return Posed(*found, beyond=beyond)
 
     def _problem(
         self,
-        seen: PeopleSeen,
+        seen: people.PeopleSeen,
         kinds: CensoringKinds,
         scaling: TargetScaling,
         features: BasisFeatures,
-        rows: VisitRows,
-        people: PersonRows,
+        rows: people.VisitRows,
+        persons: people.PersonRows,
     ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
         """Units, and the problem of some people in them."""
         time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
         units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
-        visits, standard = rows.in_units(units, people, 2 if seen.moving else 1)
+        visits, standard = rows.in_units(units, persons, 2 if seen.moving else 1)
         problem = mixed.MixedProblem(
             visits,
             standard,
@@ -496,15 +485,15 @@ class MixedTobitRegressor(VisitRegressor):
         estimate = trained.units.report(trained.solution.point)
         variance = trained.reported_covariance(cov_type).diagonal()
         targets = [self.target_names_[task] for task in self._active]
-        constants = INTERCEPT, LOG_SIGMA
-        names = mixed.reported_terms(targets, feature_names(self), constants, self.effects_)
+        constants = inference.INTERCEPT, inference.LOG_SIGMA
+        names = mixed.reported_terms(targets, inputs.feature_names(self), constants, self.effects_)
         terms = [term for _, term in names]
         reference = self._reference(small_sample)
-        table = estimate_table(terms, estimate, variance, confidence, reference)
+        table = inference.estimate_table(terms, estimate, variance, confidence, reference)
         table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
         order = {name: place for place, name in enumerate(targets)}
         first = sorted(names, key=lambda name: order.get(name[0], len(order)))
-        kept = [name for name in first if self.fit_intercept or name[1] != INTERCEPT]
+        kept = [name for name in first if self.fit_intercept or name[1] != inference.INTERCEPT]
         return table.loc[kept]
 
     def wald_test(
@@ -519,11 +508,11 @@ class MixedTobitRegressor(VisitRegressor):
         Returns ``statistic``, ``df`` and ``p_value`` by F, or by χ² if not ``small_sample``.
         """
         covariance = self._training().reported_covariance(cov_type)
-        chosen, rows = np.array(read_chosen(self, features)), []
+        chosen, rows = np.array(inference.read_chosen(self, features)), []
         for number, task in enumerate(self._active):
             places = number * self.n_features_in_ + chosen
             among, reference = covariance[np.ix_(places, places)], self._reference(small_sample)
-            rows.append(wald_row(self.coef_[task, chosen], among, reference))
+            rows.append(inference.wald_row(self.coef_[task, chosen], among, reference))
         index = pd.Index([self.target_names_[task] for task in self._active], name="target")
         return pd.DataFrame(rows, index=index)
 
@@ -559,7 +548,7 @@ class MixedTobitRegressor(VisitRegressor):
             raise ValueError(
                 "a likelihood-ratio test needs unpenalised models (alpha=0, shrinkage=0)"
             )
-        extra = {*feature_names(restricted)} - {*feature_names(self)}
+        extra = {*inputs.feature_names(restricted)} - {*inputs.feature_names(self)}
         simpler = ours.n_parameters >= theirs.n_parameters
         if extra or not simpler or len(self.effects_) < len(restricted.effects_):
             raise ValueError("the models are not nested: the restricted one has more to it")

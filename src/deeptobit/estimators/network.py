@@ -37,6 +37,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
     """Predictions, stages, coordinates and effects of censored layers, ``layers_``."""
 
     layers_: tuple[NetworkLayer, ...]
+    undone_layers_: tuple[NetworkLayer, ...]
     trees_: Trees
     feature_mean_: FloatArray
     mean_slopes_: FloatArray

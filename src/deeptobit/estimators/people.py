@@ -211,11 +211,12 @@ class PeopleSeen:
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
-        return replace(
-            self,
+        return PeopleSeen(
             labels=self.labels + other.labels,
             n_people=self.n_people + other.n_people,
             n_rows=self.n_rows + other.n_rows,
+            origin=self.origin,
+            named=self.named,
             twice=self.twice or other.twice,
             moving=self.moving or other.moving,
             varying=self.varying or other.varying,

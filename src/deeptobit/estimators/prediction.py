@@ -83,6 +83,7 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
     intercept_: FloatArray
     sigma_: FloatArray
     target_names_: list[str]
+    n_features_in_: int
     formula_: Any
     feature_names_in_: Any
     history_: dict[str, Any]

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
+from deeptobit import online
 from deeptobit.arrays import FloatArray, check_count, in_precision_of
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
@@ -27,13 +28,6 @@ from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer, latents
-from deeptobit.online import (
-    OnlineResult,
-    OnlineSettings,
-    OnlineSolver,
-    RecursiveTobit,
-    learn_passes,
-)
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
@@ -98,7 +92,6 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
     """
 
     alpha_: float
-    n_features_in_: int
     n_iter_: int
     _rows_behind: RowsBehind
     _stream: Any  # what learns from rows that are still to come
@@ -225,12 +218,12 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         """Noise scales that the user gives, (T,); None if they are estimated."""
         return inputs.read_sigma(self.sigma, names, words=self._words_for_sigma)
 
-    def _online_settings(self, names: tuple[str, ...]) -> OnlineSettings:
+    def _online_settings(self, names: tuple[str, ...]) -> online.OnlineSettings:
         """Settings of the online solver for targets of these names."""
         check_count("batch_size", self.batch_size)
         check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return OnlineSettings(
+        return online.OnlineSettings(
             rank=self.rank_,
             batch_size=self.batch_size,
             alpha=self.alpha_,
@@ -242,14 +235,14 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
             n_threads=inputs.read_threads(self.n_jobs),
         )
 
-    def _recursive(self) -> RecursiveTobit:
+    def _recursive(self) -> online.RecursiveTobit:
         """The last layer, ready to learn from more rows as a sequence of Tobit regressions."""
         weight, mean_squares = self._rows_behind
         layer = self.layers_[-1]
         n_new = layer.V.shape[1] - len(mean_squares)
         known = np.pad(mean_squares, (n_new, 0)) if n_new >= 0 else np.zeros(layer.V.shape[1])
-        return RecursiveTobit(
-            OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
+        return online.RecursiveTobit(
+            online.OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
             known,
             self.noise_,
             fit_intercept=self.fit_intercept,
@@ -484,20 +477,20 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
         total, started = self.n_passes * len(targets), perf_counter()
-        for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
+        for done in online.learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
                 left = time_left(started, done, total)
                 self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
         self._store_stream(targets)
 
-    def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
-        return OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
+    def _online_solver(self, names: tuple[str, ...]) -> online.OnlineSolver:
+        return online.OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
 
-    def _begun(self, targets: CensoredTargets) -> OnlineSolver:
+    def _begun(self, targets: CensoredTargets) -> online.OnlineSolver:
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return self._online_solver(targets.names)
 
-    def _continued(self) -> RecursiveTobit:
+    def _continued(self) -> online.RecursiveTobit:
         self.history_ = {"solver": "online", "reason": "partial_fit goes on"}
         return self._recursive()
 
@@ -505,7 +498,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         found = self._stream.result()
         self._store((NetworkLayer(found.U, found.V, found.intercept, found.sigma),), targets)
         self.n_iter_ = max(found.n_seen, 1)
-        if isinstance(self._stream, OnlineSolver):
+        if isinstance(self._stream, online.OnlineSolver):
             self.history_ |= self._stream.history
 
 
