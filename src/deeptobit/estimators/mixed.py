@@ -539,10 +539,9 @@ class MixedTobitRegressor(VisitRegressor):
             raise ValueError(f"restricted must be a fitted MixedTobitRegressor; got {restricted!r}")
         ours, theirs = self._training(), restricted._training()
         known, other = (each.solution.problem.visits for each in (ours, theirs))
-        if known.low.shape != other.low.shape or not all(
-            np.allclose(getattr(known, name), getattr(other, name), equal_nan=True)
-            for name in ("low", "high", "starts", "weight")
-        ):
+        parts = "starts", "weight", "low", "high"
+        pairs = ((getattr(known, name), getattr(other, name)) for name in parts)
+        if not all(a.shape == b.shape and np.allclose(a, b, equal_nan=True) for a, b in pairs):
             raise ValueError("both models must be fitted to the same visits and weights")
         if self.alpha_ or restricted.alpha_ or self.shrinkage_ or restricted.shrinkage_:
             raise ValueError(

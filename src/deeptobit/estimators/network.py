@@ -263,8 +263,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         online = self._check_network(targets)
         needed = self.n_features_in_ if self.alpha == 0.0 else 0
-        diagnosis.check_determined(targets, weight, needed)
-        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
+        diagnosis.check_determined(targets, weight, needed, self._given_sigma(targets.names))
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
             n_layers, validation = validated_depth(self, online, (matrix, targets, weight))

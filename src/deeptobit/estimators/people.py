@@ -226,7 +226,7 @@ class PeopleSeen:
     @property
     def timed(self) -> bool:
         """Whether times are known."""
-        return not np.isnan(self.when).any()
+        return not bool(np.isnan(self.when).any())
 
     def time_units(self) -> FloatArray:
         """Mean and standard deviation of time."""
@@ -245,7 +245,7 @@ def see_people(source: RowSource, reader: RowReader) -> PeopleSeen:
             "groups partitioned as X is"
         )
     origin = 0.0 if first.time is None else float(first.time[0])
-    seen = source.total(WholePeople(reader, partial(PeopleSeen.of, origin)))
+    seen: PeopleSeen = source.total(WholePeople(reader, partial(PeopleSeen.of, origin)))
     names = pd.Series(seen.labels, dtype=object)
     for label in names[names.duplicated()][:1].tolist():
         raise ValueError(

@@ -172,7 +172,10 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         diagnosis.check_reach(self._given_sigma(targets.names), targets)
         if first:
-            diagnosis.check_first_rows(targets, weight)
+            if not weight @ ~targets.missing.all(axis=1):
+                raise ValueError(
+                    "no row has both an outcome and a positive weight; start with rows that have"
+                )
             inputs.require_ridge(self._read_penalty(), "partial_fit")
         # Taken out: an interrupted one has learned some of the rows.
         stream = self.__dict__.pop("_stream", None)
@@ -422,8 +425,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
             known = weight @ ~targets.missing
             self.alpha_ = inputs.automatic_alpha(known, float(weight.sum()), shape[1])
         needed = 0 if solver == "online" or self.alpha_ > 0.0 else shape[1]
-        diagnosis.check_determined(targets, weight, needed)
-        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
+        diagnosis.check_determined(targets, weight, needed, self._given_sigma(targets.names))
         self.history_ = {"solver": solver, "reason": reason}
         if solver == "batch":
             self._fit_batch(matrix, targets, weight)
