@@ -221,16 +221,15 @@ class MixedTobitRegressor(VisitRegressor):
             inputs.check_labels(X, groups, "groups")
             inputs.check_labels(X, time, "time")
             matrix, targets, weight = self._read_rows(X, y, **given)
-            matrix = inputs.dense(matrix)
-            rows = people.VisitRows(matrix, targets.low, targets.high, weight, groups, time)
-            persons = rows.people()
-            posed = self._pose(rows, persons, targets, wanted)
+            known = inputs.dense(matrix), targets.low, targets.high, weight, groups, time
+            persons = people.PersonRows.read(people.VisitRows(*known))
+            posed = self._pose(persons, targets, wanted)
         solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._forget(left_out=source is not None)
         if source is None:
-            self._remember(matrix, targets, persons)
+            self._remember(persons)
         self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
@@ -251,19 +250,15 @@ class MixedTobitRegressor(VisitRegressor):
         return self
 
     def _pose(
-        self,
-        rows: people.VisitRows,
-        persons: people.PersonRows,
-        targets: CensoredTargets,
-        wanted: dict[str, Any],
+        self, persons: people.PersonRows, targets: CensoredTargets, wanted: dict[str, Any]
     ) -> Posed:
         """The problem in standard units, people one after the other."""
-        matrix, weight, center = rows.X, rows.weight, self.fit_intercept
+        matrix, weight, center = persons.rows.X, persons.rows.weight, self.fit_intercept
         alpha = self._read_alpha(persons.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
         origin = 0.0 if persons.time is None else float(persons.time[0])
-        seen = people.PeopleSeen.of(origin, rows, persons)
+        seen = people.PeopleSeen.of(origin, persons)
         settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
@@ -275,9 +270,9 @@ class MixedTobitRegressor(VisitRegressor):
         features = BasisFeatures.whitened(design, float(ridge))
         diagnosis.warn_of_collinearity(features, inputs.feature_names(self), float(ridge))
         scaling = TargetScaling.build(targets, share, center=center)
-        units, problem = self._problem(seen, kinds, scaling, features, rows, persons)
+        units, problem = self._problem(seen, kinds, scaling, features, persons)
         constant = mixed.beyond_the_bound(targets, weight, units.scale)
-        numbers = persons.numbers(matrix, targets.values, weight)
+        numbers = persons.numbers(targets.values)
         observed = weight @ targets.observed
         return Posed(targets, seen, kinds, units, problem, alpha, constant, observed, numbers)
 
@@ -304,9 +299,8 @@ class MixedTobitRegressor(VisitRegressor):
         data = Standardised.of(moments, shift, settings, 0)
         diagnosis.warn_of_collinearity(data.features, inputs.feature_names(self), alpha)
         self.feature_scale_, kinds = data.summary().scale, data.kinds
-        rows = people.first_visits(source, reader)
-        parts = seen, kinds, data.scaling, data.features, rows, rows.people()
-        units, problem = self._problem(*parts)
+        head = people.PersonRows.read(people.first_visits(source, reader))
+        units, problem = self._problem(seen, kinds, data.scaling, data.features, head)
         beyond = people.PeopleOfSource(source, reader, units, seen.n_people, seen.n_rows)
         constant = units.location + units.scale * data.beyond_the_bound(Gaussian())
         found = targets, seen, kinds, units, problem, alpha, constant, moments.inside
@@ -318,13 +312,12 @@ class MixedTobitRegressor(VisitRegressor):
         kinds: CensoringKinds,
         scaling: TargetScaling,
         features: BasisFeatures,
-        rows: people.VisitRows,
         persons: people.PersonRows,
     ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
         """Units, and the problem of some people in them."""
         time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
         units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
-        visits, standard = rows.in_units(units, persons, 2 if seen.moving else 1)
+        visits, standard = persons.in_units(units, 2 if seen.moving else 1)
         problem = mixed.MixedProblem(
             visits,
             standard,

@@ -17,79 +17,6 @@ from deeptobit.scale.source import S, sum_of
 _HEAD_ROWS = 16_384  # of which a fit beyond memory makes its choices, and begins
 
 
-class PersonRows(NamedTuple):
-    """Rows sorted by person, and within one by time.
-
-    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people`` is
-    the total weight of people. ``twice``: somebody has two visits with an outcome; ``moving``: at
-    different times.
-    """
-
-    labels: tuple[Any, ...]
-    order: Any
-    starts: Any
-    time: FloatArray | None
-    n_people: float
-    named: bool
-    twice: bool
-    moving: bool
-
-    @classmethod
-    def read(cls, groups: Any, time: Any, missing: Any, weight: FloatArray) -> Self:
-        """Check groups, time and weights, and sort; outcomes are ``missing``, (N, T)."""
-        when = read_time(time, len(missing))
-        person, names = pd.factorize(read_groups(groups, len(missing)))
-        order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
-        first = order[starts[:-1]]
-        for row in np.flatnonzero(weight != weight[first][person]).tolist():
-            raise ValueError(
-                f"person {plain(names[person[row]])!r} has rows of different sample_weight; "
-                "weights are those of people, the same in all rows of one"
-            )
-        known = ~missing.all(axis=1) & (weight > 0.0)
-        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
-        if when is not None:
-            times = pd.Series(when[known]).groupby(person[known])
-            moving = bool((times.max() > times.min()).any())
-        labels, n_people = tuple(map(plain, names)), float(weight[first].sum())
-        return cls(labels, order, starts, when, n_people, groups is not None, twice, moving)
-
-    def numbers(self, matrix: Any, values: FloatArray, weight: FloatArray) -> Any:
-        """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
-        known = np.column_stack([matrix, values])[self.order]
-        ends = zip(self.starts[:-1], self.starts[1:], strict=True)
-        hashes = np.array([crc32(known[first:last].tobytes()) for first, last in ends])
-        counted = weight[self.order[self.starts[:-1]]] > 0.0
-        return np.searchsorted(np.unique(hashes[counted]), hashes)
-
-    def vary(self, matrix: Any) -> bool:
-        """Whether some feature differs between visits of one person at different times."""
-        if not self.moving:
-            return False
-        first = np.repeat(self.order[self.starts[:-1]], np.diff(self.starts))
-        return bool((matrix[self.order] != matrix[first]).any())
-
-
-def plain(label: Any) -> Any:
-    """A label without NumPy around it."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def read_time(time: Any, n_rows: int) -> FloatArray | None:
-    """Times of visits, one per row."""
-    if time is None:
-        return None
-    refuse_dates(time, "time")
-    when = np.asarray(time, dtype=np.float64)
-    if when.shape != (n_rows,):
-        raise ValueError(f"time must hold a number per row ({n_rows}); got shape {when.shape}")
-    wrong = ~np.isfinite(when)
-    if wrong.any():
-        raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
-    return when
-
-
 class VisitRows(NamedTuple):
     """Rows of visits: features, ends of what is known of the outcomes, weights, people, times.
 
@@ -119,23 +46,98 @@ class VisitRows(NamedTuple):
         """Some of them."""
         return VisitRows._make(None if part is None else part[rows] for part in self)
 
-    def people(self) -> PersonRows:
-        """The same by person."""
-        return PersonRows.read(self.group, self.time, np.isnan(self.low), self.weight)
 
-    def in_units(
-        self, units: mixed.MixedUnits, people: PersonRows, q: int
-    ) -> tuple[mixed.Visits, FloatArray]:
+class PersonRows(NamedTuple):
+    """Rows sorted by person, and within one by time.
+
+    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people`` is
+    the total weight of people. ``twice``: somebody has two visits with an outcome; ``moving``: at
+    different times.
+    """
+
+    rows: VisitRows
+    labels: tuple[Any, ...]
+    order: Any
+    starts: Any
+    time: FloatArray | None
+    n_people: float
+    twice: bool
+    moving: bool
+
+    @classmethod
+    def read(cls, rows: VisitRows) -> Self:
+        """Check groups, time and weights, and sort."""
+        weight, missing = rows.weight, np.isnan(rows.low)
+        when = read_time(rows.time, len(weight))
+        person, names = pd.factorize(read_groups(rows.group, len(weight)))
+        order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
+        first = order[starts[:-1]]
+        for row in np.flatnonzero(weight != weight[first][person]).tolist():
+            raise ValueError(
+                f"person {plain(names[person[row]])!r} has rows of different sample_weight; "
+                "weights are those of people, the same in all rows of one"
+            )
+        known = ~missing.all(axis=1) & (weight > 0.0)
+        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
+        if when is not None:
+            times = pd.Series(when[known]).groupby(person[known])
+            moving = bool((times.max() > times.min()).any())
+        labels, n_people = tuple(map(plain, names)), float(weight[first].sum())
+        return cls(rows, labels, order, starts, when, n_people, twice, moving)
+
+    @property
+    def named(self) -> bool:
+        """Whether people have names."""
+        return self.rows.group is not None
+
+    @property
+    def first(self) -> Any:
+        """The first row of every person, (n,)."""
+        return self.order[self.starts[:-1]]
+
+    def numbers(self, values: FloatArray) -> Any:
+        """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
+        known = np.column_stack([self.rows.X, values])[self.order]
+        ends = zip(self.starts[:-1], self.starts[1:], strict=True)
+        hashes = np.array([crc32(known[first:last].tobytes()) for first, last in ends])
+        counted = self.rows.weight[self.first] > 0.0
+        return np.searchsorted(np.unique(hashes[counted]), hashes)
+
+    def vary(self) -> bool:
+        """Whether some feature differs between visits of one person at different times."""
+        first = np.repeat(self.first, np.diff(self.starts))
+        return self.moving and bool((self.rows.X[self.order] != self.rows.X[first]).any())
+
+    def in_units(self, units: mixed.MixedUnits, q: int) -> tuple[mixed.Visits, FloatArray]:
         """Visits with q effects and features in standard units, people one after the other."""
-        order = people.order
+        rows, order = self.rows, self.order
         low, high = (
             np.ascontiguousarray(((end - units.location) / units.scale)[order][:, units.active])
-            for end in (self.low, self.high)
+            for end in (rows.low, rows.high)
         )
-        z = units.z(people.time, len(order), q)[order]
-        weight = self.weight[order[people.starts[:-1]]]
-        visits = mixed.Visits(people.starts, low, high, z, weight)
-        return visits, units.rows(self.X)[order]
+        z = units.z(self.time, len(order), q)[order]
+        visits = mixed.Visits(self.starts, low, high, z, rows.weight[self.first])
+        return visits, units.rows(rows.X)[order]
+
+
+def plain(label: Any) -> Any:
+    """A label without NumPy around it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def read_time(time: Any, n_rows: int) -> FloatArray | None:
+    """Times of visits, one per row."""
+    if time is None:
+        return None
+    refuse_dates(time, "time")
+    when = np.asarray(time, dtype=np.float64)
+    if when.shape != (n_rows,):
+        raise ValueError(f"time must hold a number per row ({n_rows}); got shape {when.shape}")
+    wrong = ~np.isfinite(when)
+    if wrong.any():
+        raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
+    return when
 
 
 # Beyond memory.
@@ -155,7 +157,7 @@ class WholePeople:
     """
 
     reader: RowReader
-    task: Callable[[VisitRows, PersonRows], Any]
+    task: Callable[[PersonRows], Any]
 
     def __call__(self, blocks: Iterable[Block]) -> Any:
         """Add up the task's results."""
@@ -167,10 +169,9 @@ class WholePeople:
             rows = joined([*rest, VisitRows.read(self.reader, block)])
             last = rows.group == rows.group[-1:]
             if not last.all():
-                ended = rows.where(~last)
-                yield self.task(ended, ended.people())
+                yield self.task(PersonRows.read(rows.where(~last)))
             rest = [rows.where(last)]
-        yield from (self.task(rows, rows.people()) for rows in rest)
+        yield from (self.task(PersonRows.read(rows)) for rows in rest)
 
 
 @dataclass(frozen=True)
@@ -202,11 +203,12 @@ class PeopleSeen:
     when: FloatArray
 
     @classmethod
-    def of(cls, origin: float, rows: VisitRows, people: PersonRows) -> Self:
+    def of(cls, origin: float, people: PersonRows) -> Self:
         """Those of some rows."""
+        rows = people.rows
         t = np.full(len(rows.weight), np.nan) if people.time is None else people.time - origin
         when = np.array([rows.weight @ t, rows.weight @ (t * t)])
-        seen = people.named, people.twice, people.moving, people.vary(rows.X)
+        seen = people.named, people.twice, people.moving, people.vary()
         return cls(people.labels, origin, people.n_people, float(rows.weight.sum()), *seen, when)
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
@@ -298,9 +300,8 @@ def _of_some(
     units: mixed.MixedUnits,
     problem: mixed.MixedProblem,
     task: Callable[[mixed.MixedProblem], S],
-    rows: VisitRows,
     people: PersonRows,
 ) -> S:
     """What a task makes of a problem with these people."""
-    visits, features = rows.in_units(units, people, problem.shape[2])
+    visits, features = people.in_units(units, problem.shape[2])
     return task(replace(problem, visits=visits, features=features))

@@ -18,12 +18,11 @@ from deeptobit.arrays import FloatArray, is_dask, read_groups
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits
-from deeptobit.estimators.people import PeopleSeen, PersonRows, plain, read_time
+from deeptobit.estimators.people import PeopleSeen, PersonRows, VisitRows, plain, read_time
 from deeptobit.exceptions import warn
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
-from deeptobit.targets import CensoredTargets
 
 
 def _at_visits(method: Callable[..., Any]) -> Any:
@@ -94,19 +93,19 @@ class VisitRegressor(CensoredRegressor):
         self._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
         self._people_left_out = left_out
 
-    def _remember(self, matrix: Any, targets: CensoredTargets, rows: PersonRows) -> None:
+    def _remember(self, people: PersonRows) -> None:
         """Know these visits too; sites are found."""
-        if not rows.named:
+        if not people.named:
             return
-        units, order = self._units, rows.order
+        units, order, rows = self._units, people.order, people.rows
         low, high, mean = (
             (each[order] - units.location) / units.scale
-            for each in (targets.low, targets.high, self._latent(matrix))
+            for each in (rows.low, rows.high, self._latent(rows.X))
         )
-        time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
-        z = units.z(rows.time, len(order), len(self.effects_))[order]
-        tau, nu = np.zeros((2, *targets.shape))
-        found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
+        time = np.full(len(order), np.nan) if people.time is None else people.time[order]
+        z = units.z(people.time, len(order), len(self.effects_))[order]
+        tau, nu = np.zeros((2, *low.shape))
+        found = mixed.KnownPeople(people.labels, people.starts, low, high, mean, z, time, tau, nu)
         self._people = self._people.with_visits(found, self._effects)
 
     def _read_features(self, X: Any) -> FloatArray:
@@ -256,11 +255,12 @@ class VisitRegressor(CensoredRegressor):
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
             raise ValueError("condition needs groups: the person of every row")
-        rows = PersonRows.read(groups, time, targets.missing, np.ones(len(targets)))
-        if len(self.effects_) > 1 and rows.time is None:
+        known = matrix, targets.low, targets.high, np.ones(len(targets)), groups, time
+        people = PersonRows.read(VisitRows(*known))
+        if len(self.effects_) > 1 and people.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
-        model._remember(matrix, targets, rows)
+        model._remember(people)
         return model
 
     @_at_visits
