@@ -298,6 +298,11 @@ class TreeTrial:
         return is_ahead(gain, _CLEAR)
 
 
+_GIVEN_UP = (  # after so many folds
+    "behind the stack with some of the rows",
+    "far behind the stack on the first fold",
+    "behind the stack on the first two folds",
+)
 _COLUMNS = (
     *("member", "layers", "score", "gain", "weight", "result", "taken", "folds", "seconds"),
     *("feature_variance", "noise", "shrinkage", "strength"),
@@ -316,9 +321,8 @@ def _tabulate(
     if stack is not None:
         result = "taken" if taken == "stack" else f"behind the {taken}"
         rows.append(_row("stack of layers", stack.scores, stack.fit_times, result))
-        for scores, weight, settings in zip(
-            stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
-        ):
+        members = zip(stack.member_scores, stack.weights.tolist(), stack.settings, strict=True)
+        for scores, weight, settings in members:
             result = f"{weight:.0%} of the stack" if weight > 0.0 else "adds nothing to the stack"
             row = _row(_describe(settings), scores, stack.fit_times, result)
             rows.append(row | settings | {"weight": weight})
@@ -326,19 +330,15 @@ def _tabulate(
         rows.append(_tree_row(trees, taken, targets))
     if deeper is not None:
         tried = int((~np.isnan(deeper.scores)).sum())
-        given_up = {
-            0: "given up: behind the stack with some of the rows",
-            1: "given up: far behind the stack on the first fold",
-            2: "given up: behind the stack on the first two folds",
-        }
         result = "taken" if taken == "network" else "behind the stack"
         if tried < len(deeper.scores):
-            result = given_up[tried]
+            result = f"given up: {_GIVEN_UP[tried]}"
         name = f"network of {_DEPTH} layers"
         rows.append(_row(name, deeper.scores, deeper.fit_times, result, _DEPTH))
-    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table: Any = pd.DataFrame(rows, columns=_COLUMNS)
     table["gain"] = table["score"] - table["score"].where(table["shrinkage"] == 1.0).max()
-    return {str(name): column.tolist() for name, column in table.items()}
+    columns: dict[str, list[Any]] = table.to_dict("list")
+    return columns
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
@@ -367,15 +367,7 @@ def _row(
     member: str, scores: FloatArray, seconds: FloatArray, result: str, layers: int = 1
 ) -> dict[str, Any]:
     """Means over the folds on which a member was tried, NaN if there are none."""
-    tried = ~np.isnan(scores)
-    n_folds = int(tried.sum())
-    score, taken = (each[tried].sum() / (n_folds or np.nan) for each in (scores, seconds))
-    means = {"score": score, "seconds": taken, "folds": n_folds}
-    return means | {
-        "member": member,
-        "layers": layers,
-        "result": result,
-        "taken": result == "taken",
-        "feature_variance": "",
-        "noise": "",
-    }
+    table = pd.DataFrame({"score": scores, "seconds": seconds}).dropna()
+    row: dict[str, Any] = {"member": member, "layers": layers, "result": result}
+    row |= {"taken": result == "taken", "folds": len(table), "feature_variance": "", "noise": ""}
+    return row | {"score": table["score"].mean(), "seconds": table["seconds"].mean()}

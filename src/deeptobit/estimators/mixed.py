@@ -338,8 +338,7 @@ class MixedTobitRegressor(VisitRegressor):
     def _read_settings(self) -> dict[str, Any]:
         """The fields of :class:`mixed.Structure` as they are asked for; None is to be chosen."""
         params = self.get_params(deep=False)
-        words = {name for name, value in params.items() if isinstance(value, str)}
-        automatic = {name for name in words if params[name] == "auto"}
+        automatic = {name for name in params if str(params[name]) == "auto"}
         inputs.check_settings(params | dict.fromkeys(automatic & {"alpha"}, 0.0))
         inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
         inputs.check_choice("method", self.method, get_args(Method))
