@@ -166,7 +166,7 @@ class AutoTobitRegressor(SearchRegressor):
         share = search.held_out.weight / search.held_out.weight.sum()
         self.feature_mean_ = np.asarray(share @ search.X)
         if hasattr(self, "trees_"):
-            self.mean_slopes_ = self._mean_slopes(search.X)
+            self.mean_slopes_ = self._score_slopes(search.X)
         (taken,) = self.members_.loc[self.members_["taken"], "member"]
         text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
         self._show_progress(text, last=True)

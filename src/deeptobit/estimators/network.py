@@ -111,18 +111,17 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
             base = base + coef[:, :n_below] @ trees.means()
         return base, parts
 
-    def _mean_slopes(self, matrix: Any) -> FloatArray:
+    def _score_slopes(self, matrix: Any) -> FloatArray:
         """Mean over rows of the change of the score per unit of each feature, (T, D).
 
         Trees have no slope: theirs is that between half a standard deviation on either side.
         """
-        trees, bounds = vars(self).get("trees_"), (self.lower_, self.upper_)
-        if trees is None:
-            return networks.mean_slopes(self.layers_, matrix, *bounds)
-        coef, n_below = self.layers_[0].coef, len(trees.start)
-        some = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
-        changes = trees.changes(some, inputs.feature_scale(matrix)).mean(axis=0)
-        return np.asarray(coef[:, n_below:] + coef[:, :n_below] @ changes)
+        trees, changes = vars(self).get("trees_"), None
+        if trees is not None:
+            scale = inputs.feature_scale(matrix)
+            matrix = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
+            changes = trees.changes(matrix, scale)
+        return self._mean_slopes(matrix, np.ones((matrix.shape[0], len(self.sigma_))), changes)
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
@@ -132,7 +131,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         if len(self.layers_) == 1 and "trees_" not in vars(self):
             return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
-        return self._mean_slopes(matrix) * inputs.feature_scale(matrix)
+        return self._score_slopes(matrix) * inputs.feature_scale(matrix)
 
     def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""

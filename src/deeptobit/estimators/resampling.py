@@ -290,7 +290,12 @@ class EffectsRegressor(ResampledRegressor):
             self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
             for by in (-step, step)
         )
-        factor = (high - low) / (2.0 * step)  # by which the slopes of the scores are multiplied
+        return self._mean_slopes(matrix, (high - low) / (2.0 * step), changes)
+
+    def _mean_slopes(
+        self, matrix: Any, factor: FloatArray, changes: FloatArray | None
+    ) -> FloatArray:
+        """Average of the slopes of the scores, each times a factor (n, T), (T, D)."""
         if changes is None:
             return mean_slopes(self.layers_, matrix, self.lower_, self.upper_, factor)
         coef, n_below = self.layers_[0].coef, changes.shape[1]
