@@ -295,10 +295,8 @@ class ConformalMixin(PredictiveRegressor):
 
     def _outside(self, matrix: Any) -> NDArray[Any]:
         """Whether a feature of each row is outside the data, (N,); None where that is unknown."""
-        if not hasattr(self, "_feature_limits") or inputs.is_sparse(matrix):
-            return np.full(matrix.shape[0], None)
-        below, above = self._feature_limits
-        if not np.isfinite(below).any():
+        below, above = vars(self).get("_feature_limits", (np.inf, np.inf))
+        if inputs.is_sparse(matrix) or not np.isfinite(below).any():
             return np.full(matrix.shape[0], None)
         return np.asarray(((matrix < below) | (matrix > above)).any(axis=1))
 

@@ -213,11 +213,9 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
             self.alpha_ = float(given)
             return rows
         # More rows of the same features and targets, whose names and bounds stay as they are.
-        inputs.check_labels(X, y)
-        matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
+        matrix, targets = self._read_pair(X, y, lower, upper)
         kept: Any = {"lower": self.lower_, "upper": self.upper_}
         targets = replace(targets, **kept, one_dimensional=self._one_dimensional)
-        inputs.check_lengths(matrix, targets)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets), may_be_zero=True)
 
     def _read_penalty(self) -> Penalty:

@@ -17,6 +17,7 @@ from deeptobit import mixed
 from deeptobit.arrays import FloatArray, is_dask, read_groups
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.formula import check_columns
 from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.people import PeopleSeen, PersonRows, VisitRows, plain, read_time
 from deeptobit.exceptions import warn
@@ -161,11 +162,7 @@ class VisitRegressor(CensoredRegressor):
                 f"random effects are '1' or '1 + time', with one column as time; got {effects!r}"
             )
         columns = {"groups": person} | ({"time": slopes[0]} if slopes else {})
-        for column in columns.values():
-            if column not in data.columns:
-                raise ValueError(
-                    f"the formula needs the column {column!r}, which the data do not have"
-                )
+        check_columns(list(columns.values()), data)
         return columns
 
     def _take_bars(self, columns: dict[str, str]) -> None:
@@ -250,8 +247,7 @@ class VisitRegressor(CensoredRegressor):
         X, y, groups, time, lower, upper
             As in :meth:`fit`.
         """
-        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
-        inputs.check_lengths(matrix, targets)
+        matrix, targets = self._read_pair(X, y, lower, upper)
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
             raise ValueError("condition needs groups: the person of every row")
