@@ -549,7 +549,10 @@ class RowsBehind(NamedTuple):
         if added == 0.0:
             return self
         share = weight / weight.max()  # large weights would overflow
-        mean, variance = column_moments(matrix, share / share.sum())
+        if is_sparse(matrix):
+            squares = matrix.multiply(matrix).T @ share
+        else:
+            squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
         total = self.weight + added
-        change = (added / total) * (variance + np.square(mean) - self.mean_squares)
+        change = (added / total) * (squares / share.sum() - self.mean_squares)
         return RowsBehind(total, self.mean_squares + change)

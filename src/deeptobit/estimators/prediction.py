@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
+from numbers import Real
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -361,6 +362,16 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         return in_precision_of(X, result)
 
 
+class SubspaceMixin(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin):
+    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     """One number for every entry: its mean, its clipped score or its score, (N, T)."""
     if kind == "latent":
@@ -372,6 +383,8 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    if isinstance(lower, Real):
+        return float(lower) >= 0.0
     try:  # None is NaN
         return bool(np.all(np.asarray(by_name(lower), dtype=np.float64) >= 0.0))
     except (TypeError, ValueError):  # such as a dict by name
