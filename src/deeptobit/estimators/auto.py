@@ -158,7 +158,8 @@ class AutoTobitRegressor(SearchRegressor):
         took_network = deeper is not None and bool(deeper.scores.mean() > rival)
         taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
-        (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
+        ((winner, score),) = self.members_.query("taken")[["member", "score"]].to_numpy().tolist()
+        self.best_score_ = score
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
@@ -167,9 +168,7 @@ class AutoTobitRegressor(SearchRegressor):
         self.feature_mean_ = np.asarray(share @ search.X)
         if hasattr(self, "trees_"):
             self.mean_slopes_ = self._score_slopes(search.X)
-        (taken,) = self.members_.loc[self.members_["taken"], "member"]
-        text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
-        self._show_progress(text, last=True)
+        self._show_progress(f"{winner}: held-out score {score:.4f}, see members_", last=True)
 
     @property
     def members_(self) -> pd.DataFrame:

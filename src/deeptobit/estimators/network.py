@@ -491,6 +491,7 @@ def validated_depth(model: Any, rows: Rows) -> tuple[int, list[float]]:
     order = check_random_state(model.random_state).permutation(np.flatnonzero(weight))
     n_held_out = max(1, round(float(fraction) * len(order)))
     held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    diagnosis.check_determined(targets[rest], weight[rest])
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
         network = clone(model).set_params(n_layers=depth, early_stopping=False)

@@ -293,8 +293,8 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         for name, rows in beside.items():
             inputs.check_labels(X, rows, name)
         matrix = inputs.read_features(self, X, reset=True)
-        bounds, limits = (self.lower, self.upper), (lower, upper)
-        targets = inputs.read_targets(y, bounds, limits, outside=self.outside)
+        bounds = self.lower, self.upper
+        targets = inputs.read_targets(y, bounds, (lower, upper), outside=self.outside)
         inputs.check_lengths(matrix, targets)
         if not inputs.is_sparse(matrix):
             self._feature_limits = inputs.feature_limits(matrix)

@@ -163,11 +163,8 @@ class TobitRegressor(InferenceRegressor):
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         taken = perf_counter() - started
         self._show_progress(f"{self.n_iter_} Newton steps in {taken:.1f} s", last=True)
-        self.history_ = {
-            "n_iter": result.n_iter,
-            "gradient_norm": result.gradient_norm,
-            "converged": result.converged,
-        }
+        kept = "n_iter", "gradient_norm", "converged"
+        self.history_ = {name: getattr(result, name) for name in kept}
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
         suspects = (result.least_curvature < _LITTLE_CURVATURE) | (result.n_iter > _MANY_STEPS)
         suspects &= ~kinds.one_sided & (self.alpha == 0.0)
