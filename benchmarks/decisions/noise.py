@@ -42,7 +42,7 @@ def _changed(change: Callable[[HeldOutScores], HeldOutScores]) -> Iterator[None]
 
     with (
         patch("deeptobit.auto.stack.fit_error_model", fit),
-        patch("deeptobit.estimators.auto.fit_error_model", fit),
+        patch("deeptobit.auto.fit_error_model", fit),
     ):
         yield
 

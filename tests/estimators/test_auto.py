@@ -308,7 +308,7 @@ def test_a_family_that_was_asked_for_stays() -> None:
 def test_many_rows_need_one_held_out_part_and_no_network_of_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("deeptobit.auto.folds", "deeptobit.auto.stack", "deeptobit.estimators.auto"):
+    for module in ("deeptobit.auto.folds", "deeptobit.auto.stack", "deeptobit.auto"):
         monkeypatch.setattr(f"{module}.MANY_ROWS", 300)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 15))

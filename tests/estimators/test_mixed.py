@@ -542,7 +542,7 @@ def test_a_formula_names_people_and_time(tmp_path: Path) -> None:
         ("y ~ x", "has one bar"),
         ("y ~ x + (1 | person) + (1 | x)", "has one bar"),
         ("y ~ x + (0 + time | person)", "random effects are '1' or '1 [+] time'"),
-        ("y ~ x + (1 | site)", "needs the column 'site'"),
+        ("y ~ x + (1 | site)", r"needs the column\(s\) 'site'"),
     ],
 )
 def test_formulas_that_are_refused(formula: str, message: str) -> None:

@@ -9,17 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from deeptobit import auto
 from deeptobit.arrays import FloatArray, listed
-from deeptobit.auto import (
-    MANY_ROWS,
-    TAILS,
-    EvidenceStack,
-    Forest,
-    HeldOutScores,
-    TreeTable,
-    fit_error_model,
-    fit_stack,
-)
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor, is_ahead
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
@@ -167,7 +158,8 @@ class AutoTobitRegressor(SearchRegressor):
         took_network = deeper is not None and _is_better(deeper, best)
         taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
-        (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
+        ((winner, score),) = self.members_.query("taken")[["member", "score"]].to_numpy().tolist()
+        self.best_score_ = score
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
@@ -175,10 +167,8 @@ class AutoTobitRegressor(SearchRegressor):
         share = search.held_out.weight / search.held_out.weight.sum()
         self.feature_mean_ = np.asarray(share @ search.X)
         if hasattr(self, "trees_"):
-            self.mean_slopes_ = self._mean_slopes(search.X)
-        (taken,) = self.members_.loc[self.members_["taken"], "member"]
-        text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
-        self._show_progress(text, last=True)
+            self.mean_slopes_ = self._score_slopes(search.X)
+        self._show_progress(f"{winner}: held-out score {score:.4f}, see members_", last=True)
 
     @property
     def members_(self) -> pd.DataFrame:
@@ -188,21 +178,23 @@ class AutoTobitRegressor(SearchRegressor):
     def _families(self) -> tuple[Noise, ...]:
         """Candidates for the noise of predictions."""
         automatic = isinstance(self.noise, str) and self.noise == "auto"
-        return TAILS if automatic else (resolve_noise(self.noise),)
+        return auto.TAILS if automatic else (resolve_noise(self.noise),)
 
     def _layer_noise(self) -> Noise:
         """Gaussian, unless one family is given."""
         first = self._families()[0]
         return Gaussian() if isinstance(first, NoiseByTask) else first
 
-    def _fit_stack(self, search: Search, X: Any, name: str = "stack of layers") -> EvidenceStack:
+    def _fit_stack(
+        self, search: Search, X: Any, name: str = "stack of layers"
+    ) -> auto.EvidenceStack:
         started = perf_counter()
 
         def watch(done: int, total: int) -> None:
             left = time_left(started, done, total)
             self._show_progress(f"{name}, {done} of {total} priors learned{left}")
 
-        stack = fit_stack(
+        stack = auto.fit_stack(
             X,
             search.held_out,
             self._families(),
@@ -216,12 +208,14 @@ class AutoTobitRegressor(SearchRegressor):
             warn_of_censoring(stack.kinds, search.held_out.targets)
         return stack
 
-    def _try_trees(self, search: Search, stack: EvidenceStack | None) -> "TreeTrial":
+    def _try_trees(self, search: Search, stack: auto.EvidenceStack | None) -> "TreeTrial":
         """A stack above trees, unless they explain nothing that the stack leaves."""
         started = perf_counter()
         self._show_progress("trees, out of fold")
         intercept = self.fit_intercept
-        table = TreeTable.build(search.X, search.held_out, search.groups, fit_intercept=intercept)
+        table = auto.TreeTable.build(
+            search.X, search.held_out, search.groups, fit_intercept=intercept
+        )
         forest = table.grow(stack, self.n_jobs)
         if forest is None:
             return TreeTrial(None, None, perf_counter() - started)
@@ -229,7 +223,7 @@ class AutoTobitRegressor(SearchRegressor):
         above = self._fit_stack(search, inputs, "stack above trees")
         return TreeTrial(forest, above, perf_counter() - started)
 
-    def _try_network(self, search: Search, stack: EvidenceStack | None) -> Candidate:
+    def _try_network(self, search: Search, stack: auto.EvidenceStack | None) -> Candidate:
         """The deeper network on every fold, unless it is given up before.
 
         Where rows are many, it must beat the stack with some of them first.
@@ -237,12 +231,12 @@ class AutoTobitRegressor(SearchRegressor):
         if stack is None:
             return search.deeper([_DEPTH], {}, np.full(len(search.held_out.folds), -np.inf))[0]
         n_rows = len(search.held_out.folds[0].train)
-        some = max(MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
+        some = max(auto.MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
         if n_rows > some and not search.is_promising(_DEPTH, some, stack.scores[0]):
             return search.given_up(_DEPTH)
         return search.deeper([_DEPTH], {}, stack.row_scores)[0]
 
-    def _take_stack(self, search: Search, stack: EvidenceStack, trees: Trees | None) -> None:
+    def _take_stack(self, search: Search, stack: auto.EvidenceStack, trees: Trees | None) -> None:
         if trees is not None:
             if isinstance(self.cv, (str, int)):  # else the folds are the user's
                 warn_of_repeats(search.X, search.groups)
@@ -263,12 +257,12 @@ class AutoTobitRegressor(SearchRegressor):
         """
         network = search.refit(deeper.network)
         sigma, kinds = network.sigma_, search.null(slice(None), 1, 0.0).kinds
-        scores = HeldOutScores.of_folds(
+        scores = auto.HeldOutScores.of_folds(
             search.held_out, deeper.latents, sigma, kinds, fit_intercept=self.fit_intercept
         )
         rows = np.concatenate([fold.test for fold in search.held_out.folds])
         *_, refitted = latents(network.layers_, search.X[rows], network.lower_, network.upper_)
-        recalibration, noise = fit_error_model(scores, self._families(), refitted)
+        recalibration, noise = auto.fit_error_model(scores, self._families(), refitted)
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.history_ = network.history_
         self._store(recalibrated_layers(network.layers_, recalibration), search.held_out.targets)
@@ -299,11 +293,11 @@ def _is_better(network: Candidate, rival: EvidenceStack | None) -> bool:
 class TreeTrial:
     """Trees and the stack above them, if held-out residuals promised anything, and seconds."""
 
-    forest: Forest | None
-    stack: EvidenceStack | None
+    forest: auto.Forest | None
+    stack: auto.EvidenceStack | None
     seconds: float
 
-    def beats(self, rival: EvidenceStack | None) -> bool:
+    def beats(self, rival: auto.EvidenceStack | None) -> bool:
         """Whether held-out rows are better predicted than by a stack without trees.
 
         By more than half a standard error: f of the training rows has seen held-out rows.
@@ -314,6 +308,11 @@ class TreeTrial:
         return is_ahead(gain, _CLEAR)
 
 
+_GIVEN_UP = (  # after so many folds
+    "behind the stack with some of the rows",
+    "far behind the stack on the first fold",
+    "behind the stack on the first two folds",
+)
 _COLUMNS = (
     *("member", "layers", "score", "gain", "weight", "result", "taken", "folds", "seconds"),
     *("feature_variance", "noise", "shrinkage", "strength"),
@@ -321,7 +320,7 @@ _COLUMNS = (
 
 
 def _tabulate(
-    stack: EvidenceStack | None,
+    stack: auto.EvidenceStack | None,
     trees: TreeTrial | None,
     deeper: Candidate | None,
     taken: str,
@@ -332,9 +331,8 @@ def _tabulate(
     if stack is not None:
         result = "taken" if taken == "stack" else f"behind the {taken}"
         rows.append(_row("stack of layers", stack.scores, stack.fit_times, result))
-        for scores, weight, settings in zip(
-            stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
-        ):
+        members = zip(stack.member_scores, stack.weights.tolist(), stack.settings, strict=True)
+        for scores, weight, settings in members:
             result = f"{weight:.0%} of the stack" if weight > 0.0 else "adds nothing to the stack"
             row = _row(_describe(settings), scores, stack.fit_times, result)
             rows.append(row | settings | {"weight": weight})
@@ -342,19 +340,15 @@ def _tabulate(
         rows.append(_tree_row(trees, taken, targets))
     if deeper is not None:
         tried = int((~np.isnan(deeper.scores)).sum())
-        given_up = {
-            0: "given up: behind the stack with some of the rows",
-            1: "given up: far behind the stack on the first fold",
-            2: "given up: behind the stack on the first two folds",
-        }
         result = "taken" if taken == "network" else "behind the stack"
         if tried < len(deeper.scores):
-            result = given_up[tried]
+            result = f"given up: {_GIVEN_UP[tried]}"
         name = f"network of {_DEPTH} layers"
         rows.append(_row(name, deeper.scores, deeper.fit_times, result, _DEPTH))
-    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table: Any = pd.DataFrame(rows, columns=_COLUMNS)
     table["gain"] = table["score"] - table["score"].where(table["shrinkage"] == 1.0).max()
-    return {str(name): column.tolist() for name, column in table.items()}
+    columns: dict[str, list[Any]] = table.to_dict("list")
+    return columns
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
@@ -383,15 +377,7 @@ def _row(
     member: str, scores: FloatArray, seconds: FloatArray, result: str, layers: int = 1
 ) -> dict[str, Any]:
     """Means over the folds on which a member was tried, NaN if there are none."""
-    tried = ~np.isnan(scores)
-    n_folds = int(tried.sum())
-    score, taken = (each[tried].sum() / (n_folds or np.nan) for each in (scores, seconds))
-    means = {"score": score, "seconds": taken, "folds": n_folds}
-    return means | {
-        "member": member,
-        "layers": layers,
-        "result": result,
-        "taken": result == "taken",
-        "feature_variance": "",
-        "noise": "",
-    }
+    table = pd.DataFrame({"score": scores, "seconds": seconds}).dropna()
+    row: dict[str, Any] = {"member": member, "layers": layers, "result": result}
+    row |= {"taken": result == "taken", "folds": len(table), "feature_variance": "", "noise": ""}
+    return row | {"score": table["score"].mean(), "seconds": table["seconds"].mean()}

@@ -398,16 +398,14 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         if stable is not None:
             shown = shown[: stable.shape[1]]
             stable = stable.iloc[:, : len(shown)].reindex(list(shown[0].features))
-        names = [f"{subspace.number}\n{subspace.share:.0%}" for subspace in shown]
-        features = np.column_stack([subspace.feature_loadings for subspace in shown])
-        targets = np.column_stack([subspace.target_loadings for subspace in shown])
-        return plots.draw_subspaces(
-            pd.DataFrame(features, index=list(shown[0].features), columns=names),
-            pd.DataFrame(targets, index=list(shown[0].targets), columns=names),
-            n_features=n_features,
-            stable=stable,
-            ax=ax,
+        named = {f"{subspace.number}\n{subspace.share:.0%}": subspace for subspace in shown}
+        features = {name: subspace.feature_loadings for name, subspace in named.items()}
+        targets = {name: subspace.target_loadings for name, subspace in named.items()}
+        tables = (
+            pd.DataFrame(features, index=list(shown[0].features)),
+            pd.DataFrame(targets, index=list(shown[0].targets)),
         )
+        return plots.draw_subspaces(*tables, n_features=n_features, stable=stable, ax=ax)
 
     def plot_task_similarity(self, X: Any = None, *, ax: Axes | None = None) -> Axes:
         """Heat map of :meth:`task_similarity`, with similar targets next to each other.

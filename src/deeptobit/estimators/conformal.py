@@ -17,7 +17,7 @@ from deeptobit.estimators import inputs
 from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import warn
-from deeptobit.likelihood import Noise, Predictive, of_task
+from deeptobit.likelihood import Predictive, of_task
 from deeptobit.targets import CensoredTargets
 
 # How far held-out entries lie out, on the log scale of the model's own tails.
@@ -138,33 +138,30 @@ def central_interval(
     predictive: Predictive, thresholds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The model's intervals at tail probability exp(−threshold) per target, each end (N, T)."""
-    ends = np.array(
-        [
-            _central_ends(of_task(predictive.noise, task), score)
-            for task, score in enumerate(thresholds.tolist())
-        ]
-    )
-    low, high = (predictive.latent + predictive.sigma * z for z in ends.T)
+    ends = np.empty((2, len(thresholds)))
+    for task, score in enumerate(thresholds.tolist()):
+        noise = of_task(predictive.noise, task)
+        ends[:, task] = _quantile(noise.log_cdf, -1.0, score), _quantile(noise.log_sf, 1.0, score)
+    low, high = (predictive.latent + predictive.sigma * z for z in ends)
     return predictive.recorded(low), predictive.recorded(high)
 
 
-def _central_ends(noise: Noise, score: float) -> tuple[float, float]:
-    """Both z at which the tail beyond has probability exp(−score), nudged outwards."""
+def _quantile(log_tail: Callable[[FloatArray], FloatArray], side: float, score: float) -> float:
+    """The z at which the tail beyond has probability exp(−score), nudged outwards.
+
+    Found on the log scale, where quantile functions have long rounded.
+    """
     if np.isinf(score):
-        return -np.inf, np.inf
-    return (
-        -_reach(lambda z: float(noise.log_cdf(np.asarray(-z))), score),
-        _reach(lambda z: float(noise.log_sf(np.asarray(z))), score),
-    )
+        return side * np.inf
 
+    def excess(z: float) -> float:
+        return float(log_tail(np.asarray(side * z))) + score
 
-def _reach(log_tail: Callable[[float], float], score: float) -> float:
-    """Solve log_tail(z) = −score on the log scale, where quantile functions have long rounded."""
     wide = 1.0
-    while not log_tail(-wide) >= -score >= log_tail(wide):
+    while not excess(-wide) >= 0.0 >= excess(wide):
         wide *= 2.0
-    z = float(brentq(lambda z: log_tail(z) + score, -wide, wide))
-    return z + _ROUNDING * max(1.0, abs(z))
+    z = float(brentq(excess, -wide, wide))
+    return side * (z + _ROUNDING * max(1.0, abs(z)))
 
 
 REPORTED = (0.5, 0.8, 0.9, 0.95)
@@ -298,10 +295,8 @@ class ConformalMixin(PredictiveRegressor):
 
     def _outside(self, matrix: Any) -> NDArray[Any]:
         """Whether a feature of each row is outside the data, (N,); None where that is unknown."""
-        if not hasattr(self, "_feature_limits") or inputs.is_sparse(matrix):
-            return np.full(matrix.shape[0], None)
-        below, above = self._feature_limits
-        if not np.isfinite(below).any():
+        below, above = vars(self).get("_feature_limits", (np.inf, np.inf))
+        if inputs.is_sparse(matrix) or not np.isfinite(below).any():
             return np.full(matrix.shape[0], None)
         return np.asarray(((matrix < below) | (matrix > above)).any(axis=1))
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.linalg import null_space
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,26 +25,22 @@ _FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares 
 _REACH = 1e60  # in units of sigma: beyond, powers overflow
 
 
-def check_determined(targets: CensoredTargets, weight: FloatArray, n_features: int = 0) -> None:
-    """Every task needs an entry, and at least ``n_features``, which is 0 with a penalty."""
+def check_determined(
+    targets: CensoredTargets,
+    weight: FloatArray,
+    n_features: int = 0,
+    sigma: FloatArray | None = None,
+) -> None:
+    """Every task needs an entry, and at least ``n_features``, which is 0 with a penalty.
+
+    Given noise scales ``sigma`` (T,) must be in the units of their targets.
+    """
     present = weight > 0.0
     missing = targets.missing if present.all() else targets.missing[present]
     n_rows = int(present.sum())
     counts = n_rows - np.count_nonzero(missing, axis=0)
     check_counts(n_rows, counts, targets.names, n_features, weighted=not present.all())
     inputs.refuse_small_targets(targets)
-
-
-def check_first_rows(targets: CensoredTargets, weight: FloatArray) -> None:
-    """The first rows of a stream must hold at least one outcome."""
-    if not (~targets.missing.all(axis=1) & (weight > 0.0)).any():
-        raise ValueError(
-            "no row has both an outcome and a positive weight; start with rows that have"
-        )
-
-
-def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: FloatArray) -> None:
-    """Given noise scales (T,) must be in the units of their targets."""
     if sigma is None:
         return
     scale = TargetScaling.build(targets, weight / weight.sum(), center=True).scale
@@ -219,8 +217,7 @@ def regression_rows(problem: OlsenProblem) -> FloatArray:
 
 def null_directions(rows: FloatArray) -> FloatArray:
     """Orthonormal basis of the null space of ``rows``, (P, k)."""
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    return np.asarray(vectors[:, values <= _NULL_SPACE * values.max(initial=0.0)])
+    return np.asarray(null_space(rows.T @ rows, rcond=_NULL_SPACE))
 
 
 def take_minimum_norm(problem: OlsenProblem, point: FloatArray, tasks: BoolArray) -> FloatArray:
@@ -312,10 +309,9 @@ def repeats_people(X: FloatArray) -> bool:
         telling = n_rows <= 50 * len(sizes) and sizes[repeated].sum() > 0.5 * n_rows
         if not telling or len(sizes) < 10:
             continue
-        order = np.argsort(group, kind="stable")
-        starts = np.append(0, np.cumsum(sizes)[:-1])
-        least, most = (at.reduceat(X[order], starts, axis=0) for at in (np.minimum, np.maximum))
-        constant = (least == most)[repeated].mean(axis=0) >= _CONSTANT
+        groups = pd.DataFrame(X).groupby(group)
+        same = (groups.min() == groups.max()).to_numpy()
+        constant = same[repeated].mean(axis=0) >= _CONSTANT
         varies = X.min(axis=0) < X.max(axis=0)
         if (constant & varies).sum() > max(3, varies.sum() / 3):  # the key is one of them
             return True

@@ -172,9 +172,7 @@ class ExplainMixin(PredictiveRegressor):
         self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any
     ) -> FloatArray:
         """Loss of score by shuffling each feature, (T, D)."""
-        targets = self._read_again(y, None, None)
-        matrix = self._read_features(X)
-        inputs.check_lengths(matrix, targets)
+        matrix, targets = self._read_pair(X, y, None, None)
         random = check_random_state(random_state)
 
         def score(features: Any) -> FloatArray:

@@ -337,7 +337,7 @@ def _width(factor: Any, spec: Any, data: pd.DataFrame) -> int:
 def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
     """The encoded columns, with the errors of formulaic in our words."""
     errors = require("formulaic.errors", "formula")
-    _check_columns(sorted(reads), data)
+    check_columns(sorted(reads), data)
     rows = data.reset_index(drop=True)  # encoded levels come back without the index of the data
     try:
         with warnings.catch_warnings():
@@ -363,7 +363,7 @@ def _name_unseen(spec: Any, data: pd.DataFrame) -> str | None:
     return None
 
 
-def _check_columns(names: list[str], data: pd.DataFrame) -> None:
+def check_columns(names: list[str], data: pd.DataFrame) -> None:
     """Every column of the formula is there, without gaps."""
     absent = [name for name in names if name not in data.columns]
     if absent:

@@ -282,8 +282,7 @@ class InferenceRegressor(CensoredRegressor):
 def read_chosen(model: Any, features: Sequence[str] | str | None) -> list[int]:
     """Numbers of the features of a test, which are all by default."""
     names = feature_names(model)
-    chosen = [features] if isinstance(features, str) else features
-    chosen = names if chosen is None else chosen
+    chosen = names if features is None else np.atleast_1d(features).tolist()
     unknown = [name for name in chosen if name not in names]
     if unknown:
         raise ValueError(

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
+from scipy.sparse import coo_array, issparse
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from deeptobit import arrays, metrics
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import warn
 from deeptobit.layer import column_moments
 from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
@@ -36,7 +36,8 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     matrix = X if not reset and _is_ready(X, estimator) else _validated(estimator, X, reset=reset)
     raw = reset and not estimator.standardize
-    most, values = _LARGEST_RAW if raw else _LARGEST, _stored(matrix)
+    most = _LARGEST_RAW if raw else _LARGEST
+    values = matrix.data if is_sparse(matrix) else matrix
     if not max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= most:  # or NaN
         _refuse_non_finite(matrix, feature_names(estimator))
         _refuse_large(matrix, "feature", feature_names(estimator), most)
@@ -107,8 +108,7 @@ def read_targets(
         others |= dict(zip(("entry_lower", "entry_upper"), limits, strict=True))
         targets = CensoredTargets.from_bounds(Y, *bounds, **others)
     for ends in (targets.low, targets.high):
-        large = (ends > _LARGEST) | (ends < -_LARGEST)
-        if (large & np.isfinite(ends)).any():
+        if (np.isfinite(ends) & (np.abs(ends) > _LARGEST)).any():
             _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
 
@@ -247,27 +247,24 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
 
 
 def _refuse_non_finite(matrix: Any, names: list[str]) -> None:
-    wrong = ~np.isfinite(_stored(matrix))
-    if not wrong.any():
-        return
-    row, column = _place(matrix, wrong)
-    what = "NaN" if np.isnan(matrix[row, column]) else "infinity (inf)"
-    raise ValueError(
-        f"X contains {what}: feature {names[column]!r}, row {row} "
-        f"({int(wrong.sum())} such values in all). Drop or impute them first, "
-        "for example with sklearn.impute.SimpleImputer"
-    )
+    found = coo_array(matrix)
+    wrong = np.flatnonzero(~np.isfinite(found.data))
+    for at in wrong[:1].tolist():
+        what = "NaN" if np.isnan(found.data[at]) else "infinity (inf)"
+        raise ValueError(
+            f"X contains {what}: feature {names[found.col[at]]!r}, row {found.row[at]} "
+            f"({len(wrong)} such values in all). Drop or impute them first, "
+            "for example with sklearn.impute.SimpleImputer"
+        )
 
 
 def _refuse_large(matrix: Any, what: str, names: Sequence[str], most: float) -> None:
-    values = _stored(matrix)
-    highest, lowest = (end.reduce(values, None, initial=0.0) for end in (np.fmax, np.fmin))
-    if max(float(highest), -float(lowest)) <= most:
-        return
-    row, column = _place(matrix, np.abs(values.astype(np.float64)) > most)
-    raise ValueError(
-        f"{what} {names[column]!r} is too large in row {row} ({matrix[row, column]:g}); rescale it"
-    )
+    found = coo_array(matrix)
+    for at in np.flatnonzero(np.abs(found.data.astype(np.float64)) > most)[:1].tolist():
+        raise ValueError(
+            f"{what} {names[found.col[at]]!r} is too large in row {found.row[at]} "
+            f"({found.data[at]:g}); rescale it"
+        )
 
 
 def refuse_small(matrix: Any, what: str, names: Sequence[str], least: float = _SMALLEST) -> None:
@@ -298,21 +295,6 @@ def is_sparse(matrix: Any) -> bool:
 def dense(matrix: Any) -> Any:
     """A matrix as an array, whether it is sparse or not."""
     return matrix.toarray() if is_sparse(matrix) else matrix
-
-
-def _stored(matrix: Any) -> Any:
-    """The numbers of a matrix, dense or sparse."""
-    return matrix.data if is_sparse(matrix) else matrix
-
-
-def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
-    """Row and column of the first of the stored numbers that are wrong."""
-    first = int(np.flatnonzero(wrong)[0])
-    if is_sparse(matrix):
-        entries = matrix.tocoo()
-        return int(entries.row[first]), int(entries.col[first])
-    row, column = divmod(first, int(matrix.shape[1]))
-    return row, column
 
 
 def _name_what_is_no_number(X: Any, error: Exception) -> str:

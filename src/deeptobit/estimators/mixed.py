@@ -15,16 +15,8 @@ from sklearn.utils import check_random_state
 
 from deeptobit import mixed
 from deeptobit.arrays import FloatArray, check_count, listed
-from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inference import (
-    INTERCEPT,
-    LOG_SIGMA,
-    estimate_table,
-    read_chosen,
-    wald_row,
-)
-from deeptobit.estimators.inputs import Limits, feature_names
-from deeptobit.estimators.people import PeopleOfSource, PeopleSeen, PersonRows
+from deeptobit.estimators import diagnosis, inference, inputs, people
+from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.source import first_rows, read_source
 from deeptobit.estimators.visits import VisitRegressor, settle_effects
@@ -32,8 +24,9 @@ from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import Gaussian
+from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings
-from deeptobit.scale import RowReader, RowSource, Standardised
+from deeptobit.scale import RowReader, Rows, RowSource, Shift, Standardised, SumMoments
 from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
@@ -54,7 +47,7 @@ class Posed(NamedTuple):
     ----------
     targets : CensoredTargets
         Names and bounds.
-    people : PersonRows or PeopleSeen
+    seen : PeopleSeen
     kinds : CensoringKinds
     units : MixedUnits
     problem : MixedProblem
@@ -69,7 +62,7 @@ class Posed(NamedTuple):
     """
 
     targets: CensoredTargets
-    people: PersonRows | PeopleSeen
+    seen: people.PeopleSeen
     kinds: CensoringKinds
     units: mixed.MixedUnits
     problem: mixed.MixedProblem
@@ -77,7 +70,7 @@ class Posed(NamedTuple):
     constant: FloatArray
     observed: FloatArray
     numbers: Any = None
-    beyond: PeopleOfSource | None = None
+    beyond: people.PeopleOfSource | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -228,21 +221,21 @@ class MixedTobitRegressor(VisitRegressor):
             inputs.check_labels(X, groups, "groups")
             inputs.check_labels(X, time, "time")
             matrix, targets, weight = self._read_rows(X, y, **given)
-            matrix = inputs.dense(matrix)
-            rows = PersonRows.read(groups, time, targets.missing, weight)
-            posed = self._pose(matrix, targets, weight, rows, wanted)
+            known = inputs.dense(matrix), targets.low, targets.high, weight, groups, time
+            persons = people.PersonRows.read(people.VisitRows(*known))
+            posed = self._pose(persons, targets, wanted)
         solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._forget(left_out=source is not None)
         if source is None:
-            self._remember(matrix, targets, rows)
+            self._remember(persons)
         self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
         at_floor = solution.point.effects.sigma <= (1.0 + 1e-4) * mixed.SIGMA_FLOOR
         still = [self.target_names_[task] for task in self._active[at_floor]]
-        if still and posed.people.twice:
+        if still and posed.seen.twice:
             change = "changes" if len(still) == 1 else "change"
             warn(
                 f"{listed(still)} hardly {change} between visits of a person: the noise is at its "
@@ -257,38 +250,31 @@ class MixedTobitRegressor(VisitRegressor):
         return self
 
     def _pose(
-        self,
-        matrix: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        rows: PersonRows,
-        wanted: dict[str, Any],
+        self, persons: people.PersonRows, targets: CensoredTargets, wanted: dict[str, Any]
     ) -> Posed:
         """The problem in standard units, people one after the other."""
-        alpha = self._read_alpha(rows.n_people)
+        matrix, weight, center = persons.rows.X, persons.rows.weight, self.fit_intercept
+        alpha = self._read_alpha(persons.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
-        timed, varying = rows.time is not None, rows.moving and rows.vary(matrix)
-        settle_effects(wanted, len(targets.names), rows, timed=timed, varying=varying)
+        origin = 0.0 if persons.time is None else float(persons.time[0])
+        seen = people.PeopleSeen.of(origin, persons)
+        settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
-        share, center = weight / weight.sum(), self.fit_intercept
+        share = weight / weight.sum()
         # The basis suits a ridge of this size; with 0 the null space is left out.
-        ridge = min(self.n_features_in_ / rows.n_people, 1.0) if alpha is None else alpha
+        ridge = min(self.n_features_in_ / persons.n_people, 1.0) if alpha is None else alpha
         standardize = self.standardize or alpha == 0.0
         design = Design.build(matrix, share, center=center, standardize=standardize)
         features = BasisFeatures.whitened(design, float(ridge))
-        diagnosis.warn_of_collinearity(features, feature_names(self), float(ridge))
-        assert features.matrix is not None
+        diagnosis.warn_of_collinearity(features, inputs.feature_names(self), float(ridge))
         scaling = TargetScaling.build(targets, share, center=center)
-        time, active = rows.time_units(weight), np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
-        visits = rows.visits(units, targets.low, targets.high, weight, 2 if rows.moving else 1)
-        problem = self._problem(visits, features.matrix[rows.order], ~kinds.two_sided[active])
+        units, problem = self._problem(seen, kinds, scaling, features, persons)
         constant = mixed.beyond_the_bound(targets, weight, units.scale)
-        numbers = rows.numbers(matrix, targets.values, weight)
+        numbers = persons.numbers(targets.values)
         observed = weight @ targets.observed
-        return Posed(targets, rows, kinds, units, problem, alpha, constant, observed, numbers)
+        return Posed(targets, seen, kinds, units, problem, alpha, constant, observed, numbers)
 
     def _pose_source(self, source: RowSource, wanted: dict[str, Any]) -> Posed:
         """The same for rows beyond memory; in the problem are the first of them."""
@@ -296,8 +282,9 @@ class MixedTobitRegressor(VisitRegressor):
         self.__dict__.pop("_feature_limits", None)  # those of the first rows
         bounds = targets.lower, targets.upper
         reader = RowReader(source.features, targets.names, *bounds, self.outside)
-        people = PeopleOfSource.read(source, reader)
-        seen, (moments, shift) = people.seen, people.moments()
+        seen, first = people.see_people(source, reader), source.first()
+        shift = Shift.near(first.X, first.Y)
+        moments = Rows(source, reader).total(SumMoments(LayerInputs(*bounds), shift))
         alpha = self._read_alpha(seen.n_people)
         if alpha is None:
             raise ValueError(
@@ -306,30 +293,40 @@ class MixedTobitRegressor(VisitRegressor):
             )
         needed = 0 if alpha > 0.0 else self.n_features_in_
         diagnosis.check_counts(round(moments.n_rows), moments.known, targets.names, needed)
-        timed = seen.when is not None
-        settle_effects(wanted, len(targets.names), seen, timed=timed, varying=seen.varying)
+        settle_effects(wanted, len(targets.names), seen)
         standardize = self.standardize or alpha == 0.0
         settings = OnlineSettings(1, fit_intercept=self.fit_intercept, standardize=standardize)
         data = Standardised.of(moments, shift, settings, 0)
-        diagnosis.warn_of_collinearity(data.features, feature_names(self), alpha)
-        self.feature_scale_, kinds, scaling = data.summary().scale, data.kinds, data.scaling
-        time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(scaling.location, scaling.scale, time, data.features, active)
-        rows = people.head()
-        first, features = rows.people(), units.rows(rows.X)
-        visits = first.visits(units, rows.low, rows.high, rows.weight, 2 if seen.moving else 1)
-        problem = self._problem(visits, features[first.order], ~kinds.two_sided[active])
+        diagnosis.warn_of_collinearity(data.features, inputs.feature_names(self), alpha)
+        self.feature_scale_, kinds = data.summary().scale, data.kinds
+        head = people.PersonRows.read(people.first_visits(source, reader))
+        units, problem = self._problem(seen, kinds, data.scaling, data.features, head)
+        beyond = people.PeopleOfSource(source, reader, units, seen.n_people, seen.n_rows)
         constant = units.location + units.scale * data.beyond_the_bound(Gaussian())
         found = targets, seen, kinds, units, problem, alpha, constant, moments.inside
-        return Posed(*found, beyond=replace(people, units=units))
+        return Posed(*found, beyond=beyond)
 
     def _problem(
-        self, visits: mixed.Visits, features: FloatArray, free_sigma: Any
-    ) -> mixed.MixedProblem:
-        options = {"fit_intercept": self.fit_intercept, "free_sigma": free_sigma}
-        n_nodes = self.n_nodes if self.method == "quadrature" else 0
-        ridge = np.zeros(features.shape[1])
-        return mixed.MixedProblem(visits, features, ridge, n_nodes=n_nodes, **options)
+        self,
+        seen: people.PeopleSeen,
+        kinds: CensoringKinds,
+        scaling: TargetScaling,
+        features: BasisFeatures,
+        persons: people.PersonRows,
+    ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
+        """Units, and the problem of some people in them."""
+        time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
+        visits, standard = persons.in_units(units, 2 if seen.moving else 1)
+        problem = mixed.MixedProblem(
+            visits,
+            standard,
+            ridge=np.zeros(standard.shape[1]),
+            fit_intercept=self.fit_intercept,
+            free_sigma=~kinds.two_sided[active],
+            n_nodes=self.n_nodes if self.method == "quadrature" else 0,
+        )
+        return units, problem
 
     def _read_alpha(self, n_people: float) -> float | None:
         """The ridge; None if it is to be learned."""
@@ -341,8 +338,7 @@ class MixedTobitRegressor(VisitRegressor):
     def _read_settings(self) -> dict[str, Any]:
         """The fields of :class:`mixed.Structure` as they are asked for; None is to be chosen."""
         params = self.get_params(deep=False)
-        words = {name for name, value in params.items() if isinstance(value, str)}
-        automatic = {name for name in words if params[name] == "auto"}
+        automatic = {name for name in params if str(params[name]) == "auto"}
         inputs.check_settings(params | dict.fromkeys(automatic & {"alpha"}, 0.0))
         inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
         inputs.check_choice("method", self.method, get_args(Method))
@@ -481,15 +477,15 @@ class MixedTobitRegressor(VisitRegressor):
         estimate = trained.units.report(trained.solution.point)
         variance = trained.reported_covariance(cov_type).diagonal()
         targets = [self.target_names_[task] for task in self._active]
-        constants = INTERCEPT, LOG_SIGMA
-        names = mixed.reported_terms(targets, feature_names(self), constants, self.effects_)
+        constants = inference.INTERCEPT, inference.LOG_SIGMA
+        names = mixed.reported_terms(targets, inputs.feature_names(self), constants, self.effects_)
         terms = [term for _, term in names]
         reference = self._reference(small_sample)
-        table = estimate_table(terms, estimate, variance, confidence, reference)
+        table = inference.estimate_table(terms, estimate, variance, confidence, reference)
         table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
         order = {name: place for place, name in enumerate(targets)}
         first = sorted(names, key=lambda name: order.get(name[0], len(order)))
-        kept = [name for name in first if self.fit_intercept or name[1] != INTERCEPT]
+        kept = [name for name in first if self.fit_intercept or name[1] != inference.INTERCEPT]
         return table.loc[kept]
 
     def wald_test(
@@ -504,11 +500,11 @@ class MixedTobitRegressor(VisitRegressor):
         Returns ``statistic``, ``df`` and ``p_value`` by F, or by χ² if not ``small_sample``.
         """
         covariance = self._training().reported_covariance(cov_type)
-        chosen, rows = np.array(read_chosen(self, features)), []
+        chosen, rows = np.array(inference.read_chosen(self, features)), []
         for number, task in enumerate(self._active):
             places = number * self.n_features_in_ + chosen
             among, reference = covariance[np.ix_(places, places)], self._reference(small_sample)
-            rows.append(wald_row(self.coef_[task, chosen], among, reference))
+            rows.append(inference.wald_row(self.coef_[task, chosen], among, reference))
         index = pd.Index([self.target_names_[task] for task in self._active], name="target")
         return pd.DataFrame(rows, index=index)
 
@@ -535,16 +531,15 @@ class MixedTobitRegressor(VisitRegressor):
             raise ValueError(f"restricted must be a fitted MixedTobitRegressor; got {restricted!r}")
         ours, theirs = self._training(), restricted._training()
         known, other = (each.solution.problem.visits for each in (ours, theirs))
-        if known.low.shape != other.low.shape or not all(
-            np.allclose(getattr(known, name), getattr(other, name), equal_nan=True)
-            for name in ("low", "high", "starts", "weight")
-        ):
+        parts = "starts", "weight", "low", "high"
+        pairs = ((getattr(known, name), getattr(other, name)) for name in parts)
+        if not all(a.shape == b.shape and np.allclose(a, b, equal_nan=True) for a, b in pairs):
             raise ValueError("both models must be fitted to the same visits and weights")
         if self.alpha_ or restricted.alpha_ or self.shrinkage_ or restricted.shrinkage_:
             raise ValueError(
                 "a likelihood-ratio test needs unpenalised models (alpha=0, shrinkage=0)"
             )
-        extra = {*feature_names(restricted)} - {*feature_names(self)}
+        extra = {*inputs.feature_names(restricted)} - {*inputs.feature_names(self)}
         simpler = ours.n_parameters >= theirs.n_parameters
         if extra or not simpler or len(self.effects_) < len(restricted.effects_):
             raise ValueError("the models are not nested: the restricted one has more to it")

@@ -1,5 +1,6 @@
 """The Subspace Network: censored low-rank layers, grown one by one and tuned together."""
 
+import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +24,7 @@ from deeptobit.estimators.source import SourceTraining
 from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
 from deeptobit.layer import Design, TargetScaling
-from deeptobit.likelihood import evaluate, one_family
+from deeptobit.likelihood import one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork, Trees
 from deeptobit.online import OnlineSettings
 from deeptobit.runtime import time_left
@@ -37,6 +39,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
     """Predictions, stages, coordinates and effects of censored layers, ``layers_``."""
 
     layers_: tuple[NetworkLayer, ...]
+    undone_layers_: tuple[NetworkLayer, ...]
     trees_: Trees
     feature_mean_: FloatArray
     mean_slopes_: FloatArray
@@ -108,18 +111,17 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
             base = base + coef[:, :n_below] @ trees.means()
         return base, parts
 
-    def _mean_slopes(self, matrix: Any) -> FloatArray:
+    def _score_slopes(self, matrix: Any) -> FloatArray:
         """Mean over rows of the change of the score per unit of each feature, (T, D).
 
         Trees have no slope: theirs is that between half a standard deviation on either side.
         """
-        trees, bounds = vars(self).get("trees_"), (self.lower_, self.upper_)
-        if trees is None:
-            return networks.mean_slopes(self.layers_, matrix, *bounds)
-        coef, n_below = self.layers_[0].coef, len(trees.start)
-        some = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
-        changes = trees.changes(some, inputs.feature_scale(matrix)).mean(axis=0)
-        return np.asarray(coef[:, n_below:] + coef[:, :n_below] @ changes)
+        trees, changes = vars(self).get("trees_"), None
+        if trees is not None:
+            scale = inputs.feature_scale(matrix)
+            matrix = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
+            changes = trees.changes(matrix, scale)
+        return self._mean_slopes(matrix, np.ones((matrix.shape[0], len(self.sigma_))), changes)
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
@@ -129,7 +131,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         if len(self.layers_) == 1 and "trees_" not in vars(self):
             return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
-        return self._mean_slopes(matrix) * inputs.feature_scale(matrix)
+        return self._score_slopes(matrix) * inputs.feature_scale(matrix)
 
     def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
@@ -262,12 +264,10 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         online = self._check_network(targets)
         needed = self.n_features_in_ if self.alpha == 0.0 else 0
-        diagnosis.check_determined(targets, weight, needed)
-        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
-        n_layers, validation = int(self.n_layers), None
+        diagnosis.check_determined(targets, weight, needed, self._given_sigma(targets.names))
+        n_layers, validation, rows = int(self.n_layers), None, (matrix, targets, weight)
         if self.early_stopping:
-            n_layers, validation = validated_depth(self, online, (matrix, targets, weight))
-        rows = matrix, targets, weight
+            n_layers, validation = validated_depth(self, rows)
         network, alphas, history = train_network(self, online, rows, n_layers)
         self.history_ = history | {"validation": validation}
         if network.kinds is not None:
@@ -475,7 +475,7 @@ def _pose(model: Any, rows: Rows, alphas: tuple[float, ...]) -> NetworkProblem:
     )
 
 
-def validated_depth(model: Any, online: OnlineSettings, rows: Rows) -> tuple[int, list[float]]:
+def validated_depth(model: Any, rows: Rows) -> tuple[int, list[float]]:
     """The depth up to which the prediction of held-out rows improves (early stopping).
 
     Returns
@@ -492,23 +492,13 @@ def validated_depth(model: Any, online: OnlineSettings, rows: Rows) -> tuple[int
     n_held_out = max(1, round(float(fraction) * len(order)))
     held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     diagnosis.check_determined(targets[rest], weight[rest])
-    rows, bounds = (matrix[rest], targets[rest], weight[rest]), (targets.lower, targets.upper)
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
-        network, *_ = train_network(model, online, rows, depth)
-        *_, latent = networks.latents(network.layers, matrix[held_out], *bounds)
-        sigma = network.layers[-1].sigma
-        scores.append(_loss(model, targets[held_out], weight[held_out], latent, sigma))
+        network = clone(model).set_params(n_layers=depth, early_stopping=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
+            network.fit(matrix[rest], targets[rest], sample_weight=weight[rest])
+        scores.append(-network.score_log(matrix[held_out], targets[held_out], weight[held_out]))
         if depth > 1 and scores[-1] >= scores[-2]:
             return depth - 1, scores
     return int(model.n_layers), scores
-
-
-def _loss(
-    model: Any, targets: CensoredTargets, weight: FloatArray, latent: FloatArray, sigma: FloatArray
-) -> float:
-    """Negative log likelihood per entry, averaged over the tasks that have any."""
-    nll = evaluate(one_family(model.noise), targets.low, targets.high, latent, sigma).nll
-    known = weight @ ~targets.missing  # may be 0 for tasks that are rare
-    each = np.divide(weight @ nll, known, out=np.zeros_like(known), where=known > 0)
-    return float(each.sum() / max(np.count_nonzero(known), 1))

@@ -1,7 +1,7 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import compress, islice, product
 from numbers import Integral, Real
@@ -31,14 +31,11 @@ RANKS = (2, 5, 10)
 N_ALPHAS = 10
 _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
 _FAR_BEHIND = 1.5  # standard errors of the difference of two scores
-_GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
-    "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
-    "alphas": (
-        f"above 0 and at most {inputs.MOST_ALPHA:g}",
-        Real,
-        lambda alpha: 0.0 < float(alpha) <= inputs.MOST_ALPHA,
-    ),
-    "feature_sparsities": ("numbers from 0 to 1", Real, lambda share: 0.0 <= float(share) <= 1.0),
+_TINY, _MOST = np.nextafter(0.0, 1.0), inputs.MOST_ALPHA
+_GRID: dict[str, tuple[str, Any, float, float]] = {
+    "ranks": ("whole numbers, at least 1", Integral, 1, np.inf),
+    "alphas": (f"above 0 and at most {_MOST:g}", Real, _TINY, _MOST),
+    "feature_sparsities": ("numbers from 0 to 1", Real, 0.0, 1.0),
 }
 _SHARED = {each.name for each in fields(inputs.CommonParameters)} - {"verbose"}
 
@@ -238,8 +235,7 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     params = [candidate.params for candidate in candidates]
     table: dict[str, Any] = {"params": params}
     for name in sorted(params[0]):
-        values = np.empty(len(params), dtype=object)
-        values[:] = [each[name] for each in params]
+        values = np.array([each[name] for each in params], dtype=object)
         table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(params), dtype=bool))
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
@@ -453,8 +449,8 @@ def _read_values(name: str, values: Any) -> list[Any]:
     found = [values] if isinstance(values, Real) else list(values)
     if not found:
         raise ValueError(f"{name} is empty: there is nothing to choose from")
-    expected, kind, holds = _GRID[name]
+    expected, kind, least, most = _GRID[name]
     for value in found:
-        if not (isinstance(value, kind) and holds(value)):
+        if not (isinstance(value, kind) and least <= float(value) <= most):
             raise ValueError(f"{name} must be {expected}; got {value!r}")
     return found

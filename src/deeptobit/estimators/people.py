@@ -11,12 +11,40 @@ import pandas as pd
 
 from deeptobit import mixed
 from deeptobit.arrays import FloatArray, read_groups, refuse_dates
-from deeptobit.estimators import inputs
-from deeptobit.network import LayerInputs
-from deeptobit.scale import Block, Moments, RowReader, Rows, RowSource, Shift, SumMoments
+from deeptobit.scale import Block, RowReader, RowSource
 from deeptobit.scale.source import S, sum_of
 
 _HEAD_ROWS = 16_384  # of which a fit beyond memory makes its choices, and begins
+
+
+class VisitRows(NamedTuple):
+    """Rows of visits: features, ends of what is known of the outcomes, weights, people, times.
+
+    People and times are as the user gives them, or None.
+    """
+
+    X: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray
+    group: Any
+    time: Any
+
+    @classmethod
+    def read(cls, reader: RowReader, block: Block) -> Self:
+        """Those of positive weight in a block."""
+        try:
+            read_groups(block.group, len(block.X))
+            read_time(block.time, len(block.X))
+        except ValueError as error:
+            raise ValueError(f"{block.where}: {error}") from None
+        kept = slice(None) if block.weight is None else block.weight > 0.0
+        time = None if block.time is None else block.time[kept]
+        return cls(*reader(block), block.group[kept], time)
+
+    def where(self, rows: Any) -> "VisitRows":
+        """Some of them."""
+        return VisitRows._make(None if part is None else part[rows] for part in self)
 
 
 class PersonRows(NamedTuple):
@@ -27,20 +55,21 @@ class PersonRows(NamedTuple):
     different times.
     """
 
+    rows: VisitRows
     labels: tuple[Any, ...]
     order: Any
     starts: Any
     time: FloatArray | None
     n_people: float
-    named: bool
     twice: bool
     moving: bool
 
     @classmethod
-    def read(cls, groups: Any, time: Any, missing: Any, weight: FloatArray) -> Self:
-        """Check groups, time and weights, and sort; outcomes are ``missing``, (N, T)."""
-        when = read_time(time, len(missing))
-        person, names = pd.factorize(read_groups(groups, len(missing)))
+    def read(cls, rows: VisitRows) -> Self:
+        """Check groups, time and weights, and sort."""
+        weight, missing = rows.weight, np.isnan(rows.low)
+        when = read_time(rows.time, len(weight))
+        person, names = pd.factorize(read_groups(rows.group, len(weight)))
         order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
         starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
         first = order[starts[:-1]]
@@ -55,39 +84,41 @@ class PersonRows(NamedTuple):
             times = pd.Series(when[known]).groupby(person[known])
             moving = bool((times.max() > times.min()).any())
         labels, n_people = tuple(map(plain, names)), float(weight[first].sum())
-        return cls(labels, order, starts, when, n_people, groups is not None, twice, moving)
+        return cls(rows, labels, order, starts, when, n_people, twice, moving)
 
-    def numbers(self, matrix: Any, values: FloatArray, weight: FloatArray) -> Any:
+    @property
+    def named(self) -> bool:
+        """Whether people have names."""
+        return self.rows.group is not None
+
+    @property
+    def first(self) -> Any:
+        """The first row of every person, (n,)."""
+        return self.order[self.starts[:-1]]
+
+    def numbers(self, values: FloatArray) -> Any:
         """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
-        known = np.column_stack([matrix, values])[self.order]
+        known = np.column_stack([self.rows.X, values])[self.order]
         ends = zip(self.starts[:-1], self.starts[1:], strict=True)
         hashes = np.array([crc32(known[first:last].tobytes()) for first, last in ends])
-        counted = weight[self.order[self.starts[:-1]]] > 0.0
+        counted = self.rows.weight[self.first] > 0.0
         return np.searchsorted(np.unique(hashes[counted]), hashes)
 
-    def vary(self, matrix: Any) -> bool:
-        """Whether some feature differs between visits of one person."""
-        first = np.repeat(self.order[self.starts[:-1]], np.diff(self.starts))
-        return bool((matrix[self.order] != matrix[first]).any())
+    def vary(self) -> bool:
+        """Whether some feature differs between visits of one person at different times."""
+        first = np.repeat(self.first, np.diff(self.starts))
+        return self.moving and bool((self.rows.X[self.order] != self.rows.X[first]).any())
 
-    def time_units(self, weight: FloatArray) -> FloatArray:
-        """Mean and standard deviation of time."""
-        if self.time is None:
-            return np.array([0.0, 1.0])
-        (spread,) = inputs.feature_scale(self.time[:, None], weight)
-        return np.array([np.average(self.time, weights=weight), spread or 1.0])
-
-    def visits(
-        self, units: mixed.MixedUnits, low: FloatArray, high: FloatArray, weight: FloatArray, q: int
-    ) -> mixed.Visits:
-        """Active outcomes in standard units, people one after the other, with q effects each."""
-        order = self.order
+    def in_units(self, units: mixed.MixedUnits, q: int) -> tuple[mixed.Visits, FloatArray]:
+        """Visits with q effects and features in standard units, people one after the other."""
+        rows, order = self.rows, self.order
         low, high = (
             np.ascontiguousarray(((end - units.location) / units.scale)[order][:, units.active])
-            for end in (low, high)
+            for end in (rows.low, rows.high)
         )
         z = units.z(self.time, len(order), q)[order]
-        return mixed.Visits(self.starts, low, high, z, weight[order[self.starts[:-1]]])
+        visits = mixed.Visits(self.starts, low, high, z, rows.weight[self.first])
+        return visits, units.rows(rows.X)[order]
 
 
 def plain(label: Any) -> Any:
@@ -112,37 +143,6 @@ def read_time(time: Any, n_rows: int) -> FloatArray | None:
 # Beyond memory.
 
 
-class VisitRows(NamedTuple):
-    """Rows of visits: features, ends of what is known of the outcomes, weights, people, times."""
-
-    X: FloatArray
-    low: FloatArray
-    high: FloatArray
-    weight: FloatArray
-    group: Any
-    time: FloatArray | None
-
-    @classmethod
-    def read(cls, reader: RowReader, block: Block) -> Self:
-        """Those of positive weight in a block."""
-        try:
-            read_groups(block.group, len(block.X))
-            read_time(block.time, len(block.X))
-        except ValueError as error:
-            raise ValueError(f"{block.where}: {error}") from None
-        kept = slice(None) if block.weight is None else block.weight > 0.0
-        time = None if block.time is None else block.time[kept]
-        return cls(*reader(block), block.group[kept], time)
-
-    def where(self, rows: Any) -> "VisitRows":
-        """Some of them."""
-        return VisitRows._make(None if part is None else part[rows] for part in self)
-
-    def people(self) -> PersonRows:
-        """The same by person."""
-        return PersonRows.read(self.group, self.time, np.isnan(self.low), self.weight)
-
-
 def joined(parts: list[VisitRows]) -> VisitRows:
     """Rows one after the other."""
     columns = zip(*parts, strict=True)
@@ -157,7 +157,7 @@ class WholePeople:
     """
 
     reader: RowReader
-    task: Callable[[VisitRows, PersonRows], Any]
+    task: Callable[[PersonRows], Any]
 
     def __call__(self, blocks: Iterable[Block]) -> Any:
         """Add up the task's results."""
@@ -169,10 +169,9 @@ class WholePeople:
             rows = joined([*rest, VisitRows.read(self.reader, block)])
             last = rows.group == rows.group[-1:]
             if not last.all():
-                ended = rows.where(~last)
-                yield self.task(ended, ended.people())
+                yield self.task(PersonRows.read(rows.where(~last)))
             rest = [rows.where(last)]
-        yield from (self.task(rows, rows.people()) for rows in rest)
+        yield from (self.task(PersonRows.read(rows)) for rows in rest)
 
 
 @dataclass(frozen=True)
@@ -186,124 +185,114 @@ class PeopleSeen:
         Of time.
     n_people, n_rows : float
         Weights.
-    twice, moving, varying : bool
-        Somebody has two visits with an outcome, at different times, of different features.
-    when : array of shape (2,), optional
-        Sums of time, from an origin, and of its square.
+    named, twice, moving, varying : bool
+        People have names; somebody has two visits with an outcome, at different times, of
+        different features.
+    when : array of shape (2,)
+        Sums of time, from an origin, and of its square; NaN where times are not known.
     """
 
     labels: tuple[Any, ...]
     origin: float
     n_people: float
     n_rows: float
+    named: bool
     twice: bool
     moving: bool
     varying: bool
-    when: Any
-    named: bool = True
+    when: FloatArray
 
     @classmethod
-    def of(cls, origin: float, rows: VisitRows, people: PersonRows) -> Self:
+    def of(cls, origin: float, people: PersonRows) -> Self:
         """Those of some rows."""
-        when = None
-        if rows.time is not None:
-            t = rows.time - origin
-            when = np.array([rows.weight @ t, rows.weight @ (t * t)])
-        n_rows, varying = float(rows.weight.sum()), people.vary(rows.X)
-        seen = people.twice, people.moving, varying
-        return cls(people.labels, origin, people.n_people, n_rows, *seen, when)
+        rows = people.rows
+        t = np.full(len(rows.weight), np.nan) if people.time is None else people.time - origin
+        when = np.array([rows.weight @ t, rows.weight @ (t * t)])
+        seen = people.named, people.twice, people.moving, people.vary()
+        return cls(people.labels, origin, people.n_people, float(rows.weight.sum()), *seen, when)
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
         return PeopleSeen(
-            self.labels + other.labels,
-            self.origin,
-            self.n_people + other.n_people,
-            self.n_rows + other.n_rows,
-            self.twice or other.twice,
-            self.moving or other.moving,
-            self.varying or other.varying,
-            None if self.when is None else self.when + other.when,
+            labels=self.labels + other.labels,
+            n_people=self.n_people + other.n_people,
+            n_rows=self.n_rows + other.n_rows,
+            origin=self.origin,
+            named=self.named,
+            twice=self.twice or other.twice,
+            moving=self.moving or other.moving,
+            varying=self.varying or other.varying,
+            when=self.when + other.when,
         )
+
+    @property
+    def timed(self) -> bool:
+        """Whether times are known."""
+        return not bool(np.isnan(self.when).any())
 
     def time_units(self) -> FloatArray:
         """Mean and standard deviation of time."""
-        if self.when is None:
+        if not self.timed:
             return np.array([0.0, 1.0])
         mean, square = self.when / self.n_rows
         return np.array([self.origin + mean, np.sqrt(max(square - mean * mean, 0.0)) or 1.0])
 
 
+def see_people(source: RowSource, reader: RowReader) -> PeopleSeen:
+    """Look at everybody once; nobody may be in two places."""
+    first = source.first()
+    if first.group is None:
+        raise ValueError(
+            "a mixed model of rows beyond memory needs their people: ParquetRows(group=…), or "
+            "groups partitioned as X is"
+        )
+    origin = 0.0 if first.time is None else float(first.time[0])
+    seen: PeopleSeen = source.total(WholePeople(reader, partial(PeopleSeen.of, origin)))
+    names = pd.Series(seen.labels, dtype=object)
+    for label in names[names.duplicated()][:1].tolist():
+        raise ValueError(
+            f"the rows of person {label!r} do not follow each other in one file or partition: "
+            "sort the rows by person, and keep each in one"
+        )
+    return seen
+
+
+def first_visits(source: RowSource, reader: RowReader) -> VisitRows:
+    """The first rows there are."""
+    parts: list[VisitRows] = []
+    for block in source.heads():
+        parts.append(VisitRows.read(reader, block))
+        if sum(len(part.weight) for part in parts) >= _HEAD_ROWS:
+            break
+    return joined(parts)
+
+
 @dataclass(frozen=True)
 class PeopleOfSource:
-    """The people of a source: what is known of them all, and sums over them.
+    """Sums over the people of a source.
 
     Parameters
     ----------
     source : RowSource
     reader : RowReader
-    seen : PeopleSeen
-    units : MixedUnits, optional
-        Once they are known.
+    units : MixedUnits
+    n_people, n_rows : float
+        Weights of all people, and of all their rows.
     """
 
     source: RowSource
     reader: RowReader
-    seen: PeopleSeen
-    units: mixed.MixedUnits | None = None
-
-    @classmethod
-    def read(cls, source: RowSource, reader: RowReader) -> Self:
-        """Look at everybody once; nobody may be in two places."""
-        first = source.first()
-        if first.group is None:
-            raise ValueError(
-                "a mixed model of rows beyond memory needs their people: ParquetRows(group=…), or "
-                "groups partitioned as X is"
-            )
-        origin = 0.0 if first.time is None else float(first.time[0])
-        seen = source.total(WholePeople(reader, partial(PeopleSeen.of, origin)))
-        names = pd.Series(seen.labels, dtype=object)
-        for label in names[names.duplicated()][:1].tolist():
-            raise ValueError(
-                f"the rows of person {label!r} do not follow each other in one file or partition: "
-                "sort the rows by person, and keep each in one"
-            )
-        return cls(source, reader, seen)
-
-    @property
-    def n_people(self) -> float:
-        """Weight of all people."""
-        return self.seen.n_people
-
-    @property
-    def n_rows(self) -> float:
-        """Weight of all their rows."""
-        return self.seen.n_rows
-
-    def moments(self) -> tuple[Moments, Shift]:
-        """Moments of all rows."""
-        first, reader = self.source.first(), self.reader
-        shift = Shift.near(first.X, first.Y)
-        inputs_of = LayerInputs(reader.lower, reader.upper)
-        return Rows(self.source, reader).total(SumMoments(inputs_of, shift)), shift
-
-    def head(self) -> VisitRows:
-        """The first rows there are."""
-        parts: list[VisitRows] = []
-        for block in self.source.heads():
-            parts.append(VisitRows.read(self.reader, block))
-            if sum(len(part.weight) for part in parts) >= _HEAD_ROWS:
-                break
-        return joined(parts)
+    units: mixed.MixedUnits
+    n_people: float
+    n_rows: float
 
     def total(self, problem: mixed.MixedProblem, task: Callable[[mixed.MixedProblem], S]) -> S:
         """Add up what a task makes of the problem, with the visits of some people in turn."""
         nobody = np.zeros(len(problem.visits.low), dtype=np.bool_)
         empty = replace(problem, beyond=None).where(nobody)
-        assert self.units is not None
-        each = partial(_of_some, self.units, empty, task)
-        found: S = self.source.total(WholePeople(self.reader, each))
+        found: S = self.source.total(
+            WholePeople(self.reader, partial(_of_some, self.units, empty, task))
+        )
         return found
 
 
@@ -311,9 +300,8 @@ def _of_some(
     units: mixed.MixedUnits,
     problem: mixed.MixedProblem,
     task: Callable[[mixed.MixedProblem], S],
-    rows: VisitRows,
     people: PersonRows,
 ) -> S:
     """What a task makes of a problem with these people."""
-    visits = people.visits(units, rows.low, rows.high, rows.weight, problem.shape[2])
-    return task(replace(problem, visits=visits, features=units.rows(rows.X)[people.order]))
+    visits, features = people.in_units(units, problem.shape[2])
+    return task(replace(problem, visits=visits, features=features))

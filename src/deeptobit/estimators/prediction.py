@@ -83,6 +83,7 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
     intercept_: FloatArray
     sigma_: FloatArray
     target_names_: list[str]
+    n_features_in_: int
     formula_: Any
     feature_names_in_: Any
     history_: dict[str, Any]
@@ -292,8 +293,8 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         for name, rows in beside.items():
             inputs.check_labels(X, rows, name)
         matrix = inputs.read_features(self, X, reset=True)
-        bounds, limits = (self.lower, self.upper), (lower, upper)
-        targets = inputs.read_targets(y, bounds, limits, outside=self.outside)
+        bounds = self.lower, self.upper
+        targets = inputs.read_targets(y, bounds, (lower, upper), outside=self.outside)
         inputs.check_lengths(matrix, targets)
         if not inputs.is_sparse(matrix):
             self._feature_limits = inputs.feature_limits(matrix)
@@ -328,6 +329,13 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         targets = inputs.read_targets(Y, bounds, limits, names=names, outside=self.outside)
         return replace(targets, names=tuple(names))
 
+    def _read_pair(self, X: Any, y: Any, lower: Any, upper: Any) -> tuple[Any, CensoredTargets]:
+        """Features and outcomes of the same new rows."""
+        inputs.check_labels(X, y)
+        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
+        inputs.check_lengths(matrix, targets)
+        return matrix, targets
+
     def _store_targets(self, targets: CensoredTargets) -> None:
         """Keep names and bounds of the targets that the model is fitted to."""
         self.target_names_ = list(targets.names)
@@ -341,9 +349,7 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
 
         Each is within the bounds it was recorded with.
         """
-        inputs.check_labels(X, y)
-        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
-        inputs.check_lengths(matrix, targets)
+        matrix, targets = self._read_pair(X, y, lower, upper)
         low, high = targets.lower_bounds, targets.upper_bounds
         low = np.where(np.isneginf(low), self.lower_, low)
         high = np.where(np.isposinf(high), self.upper_, high)

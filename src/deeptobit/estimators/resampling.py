@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from joblib import delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, check_count, read_groups
+from deeptobit.arrays import FloatArray, IntArray, check_count, read_groups
 from deeptobit.auto import Recalibration, StackDraws
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
@@ -25,6 +25,7 @@ from deeptobit.runtime import one_blas_thread, run_jobs
 from deeptobit.targets import CensoredTargets
 
 Layers = tuple[NetworkLayer, ...]
+Weights = list[tuple[FloatArray, int]]  # of the training rows, with a seed, for every draw
 _DRAWS_PER_JOB = 5
 _STEP = 1e-3  # of the latent score, in units of σ, for the slope of the mean
 
@@ -47,11 +48,7 @@ class Refits(NamedTuple):
         return self.fit((X, targets, weight))
 
     def refit(
-        self,
-        X: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        random: np.random.RandomState,
+        self, X: Any, targets: CensoredTargets, weight: FloatArray, random: np.random.RandomState
     ) -> Layers:
         """Layers fitted to other rows."""
         return self.fit((X, targets, weight))
@@ -141,7 +138,7 @@ class ResampledRegressor(CensoredRegressor):
             check_count(name, count, least=2)
         redraw, random = self._redraw(), check_random_state(random_state)
         rows = redraw.rows
-        found = self.subspaces(layer, self._named(self._own_features(rows[0])))[:n_components]
+        found = self.subspaces(layer, self._named_features(rows[0]))[:n_components]
         if not found:
             raise ValueError("no feature has an effect in this layer: there are no directions")
         weights, about = random_weights(rows[2], n_boot, groups, random), (layer, len(found))
@@ -150,7 +147,7 @@ class ResampledRegressor(CensoredRegressor):
             for k in range(0, n_boot, _DRAWS_PER_JOB)
         ]
         parts = [split_people(len(rows[2]), groups, random) for _ in range(n_splits)]
-        halves = [delayed(_agreements)(self, redraw, *about, *part) for part in parts]
+        halves = [delayed(_agreements)(self, redraw, about, *part) for part in parts]
         shown = "draws and splits of the people" if self.verbose else ""
         done = run_jobs([*jobs, *halves], n_jobs, shown)
         splits = done[len(jobs) :]
@@ -175,10 +172,10 @@ class ResampledRegressor(CensoredRegressor):
     def _apply(self, change: Recalibration) -> None:
         self._set_layers(recalibrated_layers(self.layers_, change))
 
-    def _named(self, matrix: Any) -> Any:
-        """Features that were checked, with the names that the model knows them by."""
-        names = getattr(self, "feature_names_in_", None)
-        return matrix if names is None else pd.DataFrame(matrix, columns=names)
+    def _named_features(self, seen: Any) -> Any:
+        """X of what the first layer sees, with the names that the model knows its columns by."""
+        X, names = self._own_features(seen), getattr(self, "feature_names_in_", None)
+        return X if names is None else pd.DataFrame(X, columns=names)
 
     def _with_layers(self, layers: Layers) -> Self:
         """A copy of the model, without its training data, that has other layers."""
@@ -293,7 +290,12 @@ class EffectsRegressor(ResampledRegressor):
             self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
             for by in (-step, step)
         )
-        factor = (high - low) / (2.0 * step)  # by which the slopes of the scores are multiplied
+        return self._mean_slopes(matrix, (high - low) / (2.0 * step), changes)
+
+    def _mean_slopes(
+        self, matrix: Any, factor: FloatArray, changes: FloatArray | None
+    ) -> FloatArray:
+        """Average of the slopes of the scores, each times a factor (n, T), (T, D)."""
         if changes is None:
             return mean_slopes(self.layers_, matrix, self.lower_, self.upper_, factor)
         coef, n_below = self.layers_[0].coef, changes.shape[1]
@@ -304,7 +306,7 @@ class EffectsRegressor(ResampledRegressor):
 
 def random_weights(
     given: FloatArray, n_draws: int, groups: ArrayLike | None, random_state: Any
-) -> list[tuple[FloatArray, int]]:
+) -> Weights:
     """Weights of the training rows, with the sum they were given, and a seed, for every draw.
 
     Exponential weights have the variance of a bootstrap's counts, and leave no row out: no draw
@@ -323,14 +325,14 @@ def random_weights(
     return draws
 
 
-def _members(n_rows: int, groups: ArrayLike | None) -> NDArray[np.intp]:
+def _members(n_rows: int, groups: ArrayLike | None) -> IntArray:
     """The number of the person of every training row."""
     return np.unique(read_groups(groups, n_rows), return_inverse=True)[1]
 
 
 def split_people(
     n_rows: int, groups: ArrayLike | None, random: np.random.RandomState
-) -> tuple[NDArray[np.intp], int]:
+) -> tuple[IntArray, int]:
     """Which quarter of the people each row belongs to, (N,), and a seed."""
     member = _members(n_rows, groups)
     n_people = int(member.max()) + 1
@@ -338,11 +340,7 @@ def split_people(
 
 
 def _drawn(
-    model: ResampledRegressor,
-    redraw: Redraw,
-    weights: list[tuple[FloatArray, int]],
-    *,
-    learned: bool = False,
+    model: ResampledRegressor, redraw: Redraw, weights: Weights, *, learned: bool = False
 ) -> Iterator[ResampledRegressor]:
     """Models that may be the truth, one for every draw of weights."""
     with one_blas_thread():
@@ -352,41 +350,30 @@ def _drawn(
 
 
 def _aligned_draws(
-    model: ResampledRegressor,
-    redraw: Redraw,
-    weights: list[tuple[FloatArray, int]],
-    layer: int,
-    n_components: int,
+    model: ResampledRegressor, redraw: Redraw, weights: Weights, layer: int, n_components: int
 ) -> list[Draw]:
-    X = model._named(model._own_features(redraw.rows[0]))
+    X = model._named_features(redraw.rows[0])
     effects = model._layer_effects(layer, X)[1]
     models = _drawn(model, redraw, weights, learned=True)
     return [align(effects, one._layer_effects(layer, X)[1], n_components) for one in models]
 
 
 def _agreements(
-    model: ResampledRegressor,
-    redraw: Redraw,
-    layer: int,
-    n_components: int,
-    quarter: NDArray[np.intp],
-    seed: int,
+    model: ResampledRegressor, redraw: Redraw, about: tuple[int, int], quarter: IntArray, seed: int
 ) -> tuple[FloatArray, list[Draw]]:
     """Agreement between two halves, two quarters, and halves with shuffled outcomes, (3, R).
 
-    The components of the halves come with it.
+    ``about`` are the layer and R. The components of the halves come with it.
     """
-    X, targets, weight = redraw.rows
-    random = np.random.RandomState(seed)
-    own = model._own_features(X)
-    scores = _read_scores(model, layer, own)
+    (X, targets, weight), (layer, n_components) = redraw.rows, about
+    random, own = np.random.RandomState(seed), model._own_features(X)
+    named, scores = model._named_features(X), _read_scores(model, layer, own)
 
-    def effects(rows: NDArray[np.intp], *, shuffled: bool = False) -> FloatArray:
+    def effects(rows: IntArray, *, shuffled: bool = False) -> FloatArray:
         order = random.permutation(rows) if shuffled else rows
         layers = redraw.refit(X[rows], targets[order], weight[order], random)
         return model._with_layers(layers)._layer_effects(layer, named)[1]
 
-    named = model._named(own)
     half, whole = quarter < 2, model._layer_effects(layer, named)[1]
     parts = [half, ~half, quarter == 0, quarter == 2, half, ~half]
     with one_blas_thread():
@@ -399,20 +386,15 @@ def _agreements(
 def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:
     """Inputs of the layer in standard units, (n, D_k)."""
     depth = inputs.read_layer(layer, len(model.layers_))
-    below = model._below(X, depth)
-    dense = inputs.dense(X)
-    seen = dense if below is None else np.column_stack([below, dense])
+    below, seen = model._below(X, depth), inputs.dense(X)
+    seen = seen if below is None else np.column_stack([below, seen])
     seen = seen[:, : model.layers_[depth].V.shape[1]]
-    centred = seen - seen.mean(axis=0)
-    return np.asarray(centred / np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0))
+    spread = seen.std(axis=0)
+    return np.asarray((seen - seen.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 
 def _effect_moments(
-    model: EffectsRegressor,
-    redraw: Redraw,
-    weights: list[tuple[FloatArray, int]],
-    rows: tuple[Any, Limits, Limits, FloatArray | None],
-    effect: FloatArray,
+    model: EffectsRegressor, redraw: Redraw, weights: Weights, rows: Any, effect: FloatArray
 ) -> FloatArray:
     """Sums over draws of the differences from the estimated effects, and of squares, (2, T, D)."""
     total = np.zeros((2, *effect.shape))

@@ -6,14 +6,14 @@ Sizes are letters: D features, T targets, R components, I inputs of a layer.
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from deeptobit.estimators import inputs
 from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
-from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
+from deeptobit.estimators.formula import SAVED_FORMULA
 from deeptobit.estimators.inputs import RowsBehind
 from deeptobit.estimators.mixed import MixedTobitRegressor
 from deeptobit.estimators.network import SubspaceNetworkRegressor
@@ -24,19 +24,19 @@ from deeptobit.files import models
 from deeptobit.files.values import by_fields, check_sizes, ensure, fits
 from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.mixed import Effects, EffectUnits, KnownPeople
-from deeptobit.network import NetworkLayer, Trees
+from deeptobit.network import NetworkLayer
 from deeptobit.penalties import PENALTIES
 
 # What a fitted one must have, beside what all have.
 _ESTIMATORS: dict[type, tuple[str, ...]] = {
     AutoTobitRegressor: ("layers_",),
-    MixedTobitRegressor: ("_people", "_effects", "_units"),
+    MixedTobitRegressor: ("_people", "_effects", "_units", "effects_"),
     TobitRegressor: ("coef_",),
     SubspaceTobitRegressor: ("V_", "_rows_behind"),
     SubspaceNetworkRegressor: ("layers_", "_rows_behind"),
     SubspaceNetworkCV: ("best_estimator_",),
 }
-_NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
+_NEEDED = {"intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _OF_FEATURES = ("coef_", "U_", "V_")  # which a model with trees has not
 _OPTIONAL = {
     "feature_scale_": "D",
@@ -45,7 +45,6 @@ _OPTIONAL = {
     "log_likelihood_": "T",
 }
 _LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
-
 Sizes = dict[str, int]
 
 
@@ -60,31 +59,31 @@ def check_model(model: Any, parts: tuple[str, ...]) -> None:
     if "sigma_" not in fitted:
         ensure("_rows_behind" not in fitted, "it has learned from rows and is not fitted")
         return
-    ensure(fits(fitted.get("n_features_in_"), int), "n_features_in_ is not a number")
-    ensure(fits(fitted.get("target_names_"), list[str]), "target_names_ is not a list of names")
-    ensure(fits(fitted.get("_one_dimensional"), bool), "the shape of y is not known")
+    needed = [*parts, "n_features_in_", "target_names_", "_one_dimensional"]
+    needed += ["rank_"] if hasattr(model, "transform") else []
+    for name in needed:
+        ensure(name in fitted, f"{name} is missing")
+    declared = get_type_hints(type(model))
+    for name in declared.keys() & fitted.keys() - model.get_params(deep=False).keys():
+        ensure(fits(fitted[name], declared[name]), f"{name} is of the wrong type")
     sizes = {"D": model.n_features_in_, "T": len(model.target_names_)}
     ensure(min(sizes.values()) >= 1, "it has no features or no targets")
     ensure(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
     trees = fitted.get("trees_")
-    if trees is not None:
-        ensure(isinstance(trees, Trees), "trees_ holds no trees")
+    if trees is None:
+        check_sizes(model, sizes, coef_="TD")
+    else:
         ensure(not any(name in fitted for name in _OF_FEATURES), "it has coefficients and trees")
         widest = int(trees.feature.max(initial=0))
         fitting = widest < sizes["D"] and int(trees.tasks.max(initial=0)) < sizes["T"]
         ensure(fitting, "its trees have other features or targets")
-    needed = {name: at for name, at in _NEEDED.items() if trees is None or name != "coef_"}
-    check_sizes(model, sizes, **needed)
+    check_sizes(model, sizes, **_NEEDED)
     ensure(bool((model.sigma_ > 0.0).all()), "its noise scales are not positive")
     ensure(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     optional = {name for name in _OPTIONAL if not isinstance(fitted.get(name, 0.0), float)}
     check_sizes(model, sizes, **{name: _OPTIONAL[name] for name in optional})
-    if hasattr(model, "transform"):
-        ensure(fits(fitted.get("rank_"), int), "rank_ is not a number")
-        if trees is None:
-            check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
-    for part in parts:
-        ensure(part in fitted, f"{part} is missing")
+    if "rank_" in needed and trees is None:
+        check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
     for name, check in _PARTS.items():
         if name in fitted:
             check(model, fitted[name], sizes)
@@ -96,7 +95,6 @@ def _check_names(model: Any, names: Any, sizes: Sizes) -> None:
 
 
 def _check_limits(model: Any, limits: Any, sizes: Sizes) -> None:
-    ensure(fits(limits, tuple[np.ndarray, ...]) and len(limits) == 2, "it has no feature limits")
     known = all(end.shape == (sizes["D"],) for end in limits)
     ensure(known and bool((limits[0] <= limits[1]).all()), "its feature limits are not in order")
 
@@ -109,14 +107,12 @@ def _check_noise(model: Any, noise: Any, sizes: Sizes) -> None:
 
 
 def _check_layers(model: Any, layers: Any, sizes: Sizes) -> None:
-    ensure(fits(layers, tuple[NetworkLayer, ...]) and bool(layers), "layers_ holds no layers")
-    ensure(vars(model).get("n_layers_") == len(layers), "n_layers_ is not their number")
+    ensure(vars(model).get("n_layers_") == len(layers) > 0, "n_layers_ is not their number")
     trees = vars(model).get("trees_")
     check_widths(layers, sizes, 0 if trees is None else len(trees.start))
 
 
 def _check_undone(model: Any, layers: Any, sizes: Sizes) -> None:
-    ensure(fits(layers, tuple[NetworkLayer, ...]), "undone_layers_ holds no layers")
     for layer in layers:
         check_sizes(layer, {"T": sizes["T"]}, **_LAYER)
 
@@ -142,7 +138,6 @@ def _check_best(model: Any, best: Any, sizes: Sizes) -> None:
 
 
 def _check_calibration(model: Any, calibration: Any, sizes: Sizes) -> None:
-    ensure(isinstance(calibration, IntervalCalibration), "its calibration is of the wrong type")
     ensure(list(calibration.scores) == model.target_names_, "its calibration is of other targets")
     for target in calibration.scores.values():
         check_sizes(target, {}, between="N", at_bound="M")
@@ -151,25 +146,20 @@ def _check_calibration(model: Any, calibration: Any, sizes: Sizes) -> None:
 
 
 def _check_formula(model: Any, formula: Any, sizes: Sizes) -> None:
-    ensure(isinstance(formula, FormulaDesign), "its formula is of the wrong type")
     ensure(list(formula.targets) == model.target_names_, "its formula is of other targets")
     ensure("feature_names_in_" in vars(model), "its formula has columns without names")
 
 
 def _check_rows_behind(model: Any, rows: Any, sizes: Sizes) -> None:
-    ensure(isinstance(rows, RowsBehind), "the rows behind it are not known")
     check_sizes(rows, sizes, mean_squares="D")
 
 
 def _check_effects(model: Any, effects: Any, sizes: Sizes) -> None:
-    ensure(isinstance(effects, Effects), "its random effects are of the wrong type")
+    """Random effects, and the people who have them."""
     sizes = check_sizes(effects, sizes, own="TQQ", shared="TQR", visit="TG", sigma="T")
-    ensure(fits(vars(model).get("effects_"), tuple[str, ...]), "its effects have no names")
     ensure(len(model.effects_) == sizes["Q"] <= 2, "effects_ are not its random effects")
-    units, people = vars(model).get("_units"), vars(model).get("_people")
-    ensure(isinstance(units, EffectUnits), "its units are not known")
-    check_sizes(units, sizes | {"B": 2}, location="T", scale="T", time="B")
-    ensure(isinstance(people, KnownPeople), "its people are of the wrong type")
+    check_sizes(model._units, sizes | {"B": 2}, location="T", scale="T", time="B")
+    people = model._people
     n_rows, starts = len(people.time), people.starts
     entries = dict.fromkeys(("low", "high", "mean", "tau", "nu"), "NT")
     check_sizes(people, sizes | {"N": n_rows}, z="NQ", **entries)

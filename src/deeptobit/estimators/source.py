@@ -105,19 +105,17 @@ class SourceTraining:
         return alpha
 
     def _show_step(self, depth: int, step: Step) -> None:
-        rate = step.n_iter * self._source.n_rows / max(perf_counter() - self._started, 1e-9)
-        self._model._show_progress(
-            f"layer {depth + 1} of {self._n_layers}, {step.n_iter} steps, "
-            f"gradient {step.gradient_norm:.1e}, {rate:,.0f} rows/s"
-        )
+        done = f"{step.n_iter} steps, gradient {step.gradient_norm:.1e}"
+        self._show(depth, done, step.n_iter * self._source.n_rows)
 
     def _show_rows(self, depth: int, done: int, total: int) -> None:
-        learned, layers = depth * total + done, self._n_layers
-        rate = learned / max(perf_counter() - self._started, 1e-9)
-        self._model._show_progress(
-            f"layer {depth + 1} of {layers}, {done:,} of {total:,} rows, {rate:,.0f} rows/s"
-            + time_left(self._started, learned, layers * total)
-        )
+        learned = depth * total + done
+        left = time_left(self._started, learned, self._n_layers * total)
+        self._show(depth, f"{done:,} of {total:,} rows", learned, left)
+
+    def _show(self, depth: int, done: str, n_rows: int, left: str = "") -> None:
+        rate = f"{n_rows / max(perf_counter() - self._started, 1e-9):,.0f} rows/s"
+        self._model._show_progress(f"layer {depth + 1} of {self._n_layers}, {done}, {rate}{left}")
 
 
 def read_source(X: Any, y: Any, **given: Any) -> RowSource | None:

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
+from deeptobit import online
 from deeptobit.arrays import FloatArray, check_count, in_precision_of
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
@@ -27,13 +28,6 @@ from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer, latents
-from deeptobit.online import (
-    OnlineResult,
-    OnlineSettings,
-    OnlineSolver,
-    RecursiveTobit,
-    learn_passes,
-)
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
@@ -98,7 +92,6 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
     """
 
     alpha_: float
-    n_features_in_: int
     n_iter_: int
     _rows_behind: RowsBehind
     _stream: Any  # what learns from rows that are still to come
@@ -179,7 +172,10 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         diagnosis.check_reach(self._given_sigma(targets.names), targets)
         if first:
-            diagnosis.check_first_rows(targets, weight)
+            if not weight @ ~targets.missing.all(axis=1):
+                raise ValueError(
+                    "no row has both an outcome and a positive weight; start with rows that have"
+                )
             inputs.require_ridge(self._read_penalty(), "partial_fit")
         # Taken out: an interrupted one has learned some of the rows.
         stream = self.__dict__.pop("_stream", None)
@@ -210,11 +206,9 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
             self.alpha_ = float(given)
             return rows
         # More rows of the same features and targets, whose names and bounds stay as they are.
-        inputs.check_labels(X, y)
-        matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
+        matrix, targets = self._read_pair(X, y, lower, upper)
         kept: Any = {"lower": self.lower_, "upper": self.upper_}
         targets = replace(targets, **kept, one_dimensional=self._one_dimensional)
-        inputs.check_lengths(matrix, targets)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets), may_be_zero=True)
 
     def _read_penalty(self) -> Penalty:
@@ -225,12 +219,12 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         """Noise scales that the user gives, (T,); None if they are estimated."""
         return inputs.read_sigma(self.sigma, names, words=self._words_for_sigma)
 
-    def _online_settings(self, names: tuple[str, ...]) -> OnlineSettings:
+    def _online_settings(self, names: tuple[str, ...]) -> online.OnlineSettings:
         """Settings of the online solver for targets of these names."""
         check_count("batch_size", self.batch_size)
         check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return OnlineSettings(
+        return online.OnlineSettings(
             rank=self.rank_,
             batch_size=self.batch_size,
             alpha=self.alpha_,
@@ -242,14 +236,14 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
             n_threads=inputs.read_threads(self.n_jobs),
         )
 
-    def _recursive(self) -> RecursiveTobit:
+    def _recursive(self) -> online.RecursiveTobit:
         """The last layer, ready to learn from more rows as a sequence of Tobit regressions."""
         weight, mean_squares = self._rows_behind
         layer = self.layers_[-1]
         n_new = layer.V.shape[1] - len(mean_squares)
         known = np.pad(mean_squares, (n_new, 0)) if n_new >= 0 else np.zeros(layer.V.shape[1])
-        return RecursiveTobit(
-            OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
+        return online.RecursiveTobit(
+            online.OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
             known,
             self.noise_,
             fit_intercept=self.fit_intercept,
@@ -429,8 +423,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
             known = weight @ ~targets.missing
             self.alpha_ = inputs.automatic_alpha(known, float(weight.sum()), shape[1])
         needed = 0 if solver == "online" or self.alpha_ > 0.0 else shape[1]
-        diagnosis.check_determined(targets, weight, needed)
-        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
+        diagnosis.check_determined(targets, weight, needed, self._given_sigma(targets.names))
         self.history_ = {"solver": solver, "reason": reason}
         if solver == "batch":
             self._fit_batch(matrix, targets, weight)
@@ -484,20 +477,20 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
         total, started = self.n_passes * len(targets), perf_counter()
-        for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
+        for done in online.learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
                 left = time_left(started, done, total)
                 self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
         self._store_stream(targets)
 
-    def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
-        return OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
+    def _online_solver(self, names: tuple[str, ...]) -> online.OnlineSolver:
+        return online.OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
 
-    def _begun(self, targets: CensoredTargets) -> OnlineSolver:
+    def _begun(self, targets: CensoredTargets) -> online.OnlineSolver:
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return self._online_solver(targets.names)
 
-    def _continued(self) -> RecursiveTobit:
+    def _continued(self) -> online.RecursiveTobit:
         self.history_ = {"solver": "online", "reason": "partial_fit goes on"}
         return self._recursive()
 
@@ -505,7 +498,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         found = self._stream.result()
         self._store((NetworkLayer(found.U, found.V, found.intercept, found.sigma),), targets)
         self.n_iter_ = max(found.n_seen, 1)
-        if isinstance(self._stream, OnlineSolver):
+        if isinstance(self._stream, online.OnlineSolver):
             self.history_ |= self._stream.history
 
 

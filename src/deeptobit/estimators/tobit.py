@@ -142,12 +142,13 @@ class TobitRegressor(InferenceRegressor):
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         needed = 0 if self.alpha > 0.0 else self.n_features_in_
-        diagnosis.check_determined(targets, weight, needed)
-        diagnosis.check_sigma(inputs.read_sigma(self.sigma, targets.names), targets, weight)
+        given = inputs.read_sigma(self.sigma, targets.names)
+        diagnosis.check_determined(targets, weight, needed, given)
         undetermined = diagnosis.warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha
         )
-        problem, fixed_theta = self._pose(matrix, targets, weight)
+        problem = self._pose(matrix, targets, weight, given)
+        fixed_theta = None if given is None else problem.scaling.scale / given
         diagnosis.warn_of_collinearity(problem.features, feature_names(self), self.alpha)
         total = float(weight.sum())
         settings: Any = {"total_weight": total, "tol": self.tol, "max_iter": self.max_iter}
@@ -162,11 +163,8 @@ class TobitRegressor(InferenceRegressor):
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         taken = perf_counter() - started
         self._show_progress(f"{self.n_iter_} Newton steps in {taken:.1f} s", last=True)
-        self.history_ = {
-            "n_iter": result.n_iter,
-            "gradient_norm": result.gradient_norm,
-            "converged": result.converged,
-        }
+        kept = "n_iter", "gradient_norm", "converged"
+        self.history_ = {name: getattr(result, name) for name in kept}
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
         suspects = (result.least_curvature < _LITTLE_CURVATURE) | (result.n_iter > _MANY_STEPS)
         suspects &= ~kinds.one_sided & (self.alpha == 0.0)
@@ -175,16 +173,15 @@ class TobitRegressor(InferenceRegressor):
         return self
 
     def _pose(
-        self, matrix: Any, targets: CensoredTargets, weight: FloatArray
-    ) -> tuple[layer.OlsenProblem, FloatArray | None]:
-        """The problem in standard units, and 1/σ where σ is given."""
+        self, matrix: Any, targets: CensoredTargets, weight: FloatArray, given: FloatArray | None
+    ) -> layer.OlsenProblem:
+        """The problem in standard units, with the noise scales that are given, if any."""
         share, center = weight / weight.sum(), self.fit_intercept
         # Without a penalty the unit of a feature changes nothing but the rounding.
         standardize = self.standardize or self.alpha == 0.0
         design = layer.Design.build(matrix, share, center=center, standardize=standardize)
         scaling = layer.TargetScaling.build(targets, share, center=center)
-        given = inputs.read_sigma(self.sigma, targets.names)
-        problem = layer.OlsenProblem(
+        return layer.OlsenProblem(
             features=layer.BasisFeatures.whitened(design, self.alpha),
             targets=targets,
             scaling=scaling,
@@ -193,7 +190,6 @@ class TobitRegressor(InferenceRegressor):
             free_sigma=np.full(len(targets.names), given is None),
             max_theta=1.0 / layer.SIGMA_FLOOR if given is None else np.inf,
         )
-        return problem, None if given is None else scaling.scale / given
 
     def print_summary(
         self,
@@ -214,7 +210,7 @@ class TobitRegressor(InferenceRegressor):
         aic, bic, explained = self.aic(), self.bic(), self.pseudo_r2()
         tests = self.wald_test(**options)
         for task, name in enumerate(self.target_names_):
-            row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
+            row = shares.loc[name]
             statistic, df, p = tests.iloc[task]
             lines = [
                 f"{name}: {row['entries']:.0f} entries, {row['at_lower']:.1%} at the lower bound, "
@@ -287,8 +283,9 @@ class TobitRegressor(InferenceRegressor):
             raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
         if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
             raise ValueError("a likelihood-ratio test needs unpenalised models (alpha = 0)")
+        extra: set[str] = set()
         if restricted is None:
-            other, extra = trained.without_features(tol=self.tol, max_iter=self.max_iter), set()
+            other = trained.without_features(tol=self.tol, max_iter=self.max_iter)
         else:
             other = restricted._training()
             extra = {*feature_names(restricted)} - {*feature_names(self)}
@@ -298,28 +295,21 @@ class TobitRegressor(InferenceRegressor):
                 f"the models are not nested: {', '.join(map(repr, sorted(extra)))} is not among "
                 "this model's features"
             )
-        null = other.log_likelihood()
-        statistic = 2.0 * (self.log_likelihood_ - null)
-        df = (trained.n_parameters() - other.n_parameters()).astype(int)
-        tail = (
-            trained.likelihood_ratio_tail if small_sample else lambda _, *at: Reference().tail(*at)
-        )
-        table = {
-            "statistic": statistic,
-            "df": df,
-            "p_value": [
-                tail(task, max(value, 0.0), max(q, 1))
-                for task, (value, q) in enumerate(zip(statistic, df, strict=True))
-            ],
-            "restricted_log_likelihood": null,
-        }
-        return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
+        null, rows = other.log_likelihood(), []
+        statistics = 2.0 * (self.log_likelihood_ - null)
+        dfs = (trained.n_parameters() - other.n_parameters()).astype(int)
+        for task, (statistic, df) in enumerate(zip(statistics, dfs, strict=True)):
+            at = max(statistic, 0.0), max(df, 1)
+            p = trained.likelihood_ratio_tail(task, *at) if small_sample else Reference().tail(*at)
+            rows.append({"statistic": statistic, "df": df, "p_value": p})
+        table = pd.DataFrame(rows, index=pd.Index(self.target_names_, name="target"))
+        return table.assign(restricted_log_likelihood=null)
 
 
 def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
     ours, theirs = full.problem.targets, restricted.problem.targets
-    same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
-    if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
+    ends = (ours.low, theirs.low), (ours.high, theirs.high)
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in ends):
         raise ValueError("both models must be fitted to the same outcomes")
     if not np.array_equal(full.problem.weight, restricted.problem.weight):
         raise ValueError("both models must be fitted with the same sample weights")
@@ -347,16 +337,14 @@ def _formatted(table: pd.DataFrame, lines: list[str], digits: int, style: str) -
         return "\n".join([*lines, shown.to_string()])
     if style == "html":
         return "\n".join([*(f"<p>{escape(line)}</p>" for line in lines), shown.to_html()])
-    heading = ["", *(str(name).replace("_", r"\_") for name in shown.columns)]
-    rows = [[_latex(str(term)), *map(_latex, cells)] for term, *cells in shown.itertuples()]
-    body = [" & ".join(row) + r" \\" for row in [heading, *rows]]
-    comments = [f"% {line}" for line in lines]
+    cells = [["", *shown.columns], *shown.itertuples()]
+    heading, *body = (" & ".join(_latex(str(cell)) for cell in row) + r" \\" for row in cells)
     columns = "l" + "r" * len(shown.columns)
-    top = [*comments, rf"\begin{{tabular}}{{{columns}}}", r"\hline", body[0], r"\hline"]
-    return "\n".join([*top, *body[1:], r"\hline", r"\end{tabular}"])
+    top = [*(f"% {line}" for line in lines), rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
+    return "\n".join([*top, heading, r"\hline", *body, r"\hline", r"\end{tabular}"])
 
 
 def _latex(text: str) -> str:
     """Text without commands; < is mathematics, and so is a minus sign."""
     safe = "".join(f"\\{sign}" if sign in "_%&#$" else sign for sign in text)
-    return f"${safe}$" if safe[:1] in "<-" else safe
+    return f"${safe}$" if safe.startswith(("<", "-")) else safe

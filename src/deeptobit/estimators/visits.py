@@ -17,13 +17,13 @@ from deeptobit import mixed
 from deeptobit.arrays import FloatArray, is_dask, read_groups
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.formula import check_columns
 from deeptobit.estimators.inputs import Limits
-from deeptobit.estimators.people import PeopleSeen, PersonRows, plain, read_time
+from deeptobit.estimators.people import PeopleSeen, PersonRows, VisitRows, plain, read_time
 from deeptobit.exceptions import warn
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
-from deeptobit.targets import CensoredTargets
 
 
 def _at_visits(method: Callable[..., Any]) -> Any:
@@ -41,35 +41,28 @@ def _at_visits(method: Callable[..., Any]) -> Any:
     return at_visits
 
 
-def settle_effects(
-    wanted: dict[str, Any],
-    n_tasks: int,
-    rows: PersonRows | PeopleSeen,
-    *,
-    timed: bool,
-    varying: bool,
-) -> None:
+def settle_effects(wanted: dict[str, Any], n_tasks: int, seen: PeopleSeen) -> None:
     """Refuse random effects that these visits cannot have, and settle what is not free."""
-    if rows.moving and not varying:
+    if seen.moving and not seen.varying:
         warn(
             "no feature changes between visits of a person, so that people do not change on "
             "average; put time into X"
         )
-    if not rows.twice:
-        if rows.named and wanted["effects"] != 0:
+    if not seen.twice:
+        if seen.named and wanted["effects"] != 0:
             warn(
                 "nobody has two visits with an outcome, so that random effects cannot be told "
                 "from noise and are left out; check groups"
             )
         wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
-    if wanted["effects"] == 2 and not timed:
+    if wanted["effects"] == 2 and not seen.timed:
         raise ValueError("random slopes are slopes in time: pass time, one number per row")
-    if wanted["effects"] == 2 and not rows.moving:
+    if wanted["effects"] == 2 and not seen.moving:
         raise ValueError(
             "random slopes need people with visits at different times, and nobody has; use "
             "random_effects='intercept'"
         )
-    if wanted["effects"] is None and not rows.moving:
+    if wanted["effects"] is None and not seen.moving:
         wanted["effects"] = 1
     if n_tasks == 1:
         wanted |= {"person_rank": 0, "visit_rank": 0}
@@ -101,19 +94,19 @@ class VisitRegressor(CensoredRegressor):
         self._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
         self._people_left_out = left_out
 
-    def _remember(self, matrix: Any, targets: CensoredTargets, rows: PersonRows) -> None:
+    def _remember(self, people: PersonRows) -> None:
         """Know these visits too; sites are found."""
-        if not rows.named:
+        if not people.named:
             return
-        units, order = self._units, rows.order
+        units, order, rows = self._units, people.order, people.rows
         low, high, mean = (
             (each[order] - units.location) / units.scale
-            for each in (targets.low, targets.high, self._latent(matrix))
+            for each in (rows.low, rows.high, self._latent(rows.X))
         )
-        time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
-        z = units.z(rows.time, len(order), len(self.effects_))[order]
-        tau, nu = np.zeros((2, *targets.shape))
-        found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
+        time = np.full(len(order), np.nan) if people.time is None else people.time[order]
+        z = units.z(people.time, len(order), len(self.effects_))[order]
+        tau, nu = np.zeros((2, *low.shape))
+        found = mixed.KnownPeople(people.labels, people.starts, low, high, mean, z, time, tau, nu)
         self._people = self._people.with_visits(found, self._effects)
 
     def _read_features(self, X: Any) -> FloatArray:
@@ -169,11 +162,7 @@ class VisitRegressor(CensoredRegressor):
                 f"random effects are '1' or '1 + time', with one column as time; got {effects!r}"
             )
         columns = {"groups": person} | ({"time": slopes[0]} if slopes else {})
-        for column in columns.values():
-            if column not in data.columns:
-                raise ValueError(
-                    f"the formula needs the column {column!r}, which the data do not have"
-                )
+        check_columns(list(columns.values()), data)
         return columns
 
     def _take_bars(self, columns: dict[str, str]) -> None:
@@ -258,16 +247,16 @@ class VisitRegressor(CensoredRegressor):
         X, y, groups, time, lower, upper
             As in :meth:`fit`.
         """
-        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
-        inputs.check_lengths(matrix, targets)
+        matrix, targets = self._read_pair(X, y, lower, upper)
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
             raise ValueError("condition needs groups: the person of every row")
-        rows = PersonRows.read(groups, time, targets.missing, np.ones(len(targets)))
-        if len(self.effects_) > 1 and rows.time is None:
+        known = matrix, targets.low, targets.high, np.ones(len(targets)), groups, time
+        people = PersonRows.read(VisitRows(*known))
+        if len(self.effects_) > 1 and people.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
-        model._remember(matrix, targets, rows)
+        model._remember(people)
         return model
 
     @_at_visits
