@@ -80,10 +80,6 @@ class NetworkProblem:
         """Tasks whose σ is estimated, (T,)."""
         return np.full(self.n_tasks, self.sigma is None)
 
-    def tuning_alpha(self, depth: int) -> float:
-        """The penalty of a layer while all are tuned together."""
-        return self.tuning_share * self.alphas[depth]
-
     def layer_problem(self, depth: int, below: FloatArray | None) -> SubspaceProblem:
         """The problem of one layer, given the outputs below it (N, T) in standard units."""
         features = features_for(self._inputs(below), self.penalty)
@@ -191,7 +187,7 @@ class JointProblem:
         value, penalty = 0.0, self.network.penalty
         by_log_sigma, gradients = np.zeros(self.network.n_tasks), []
         for depth, layer in enumerate(layers):
-            alpha = self.network.tuning_alpha(depth)
+            alpha = self.network.tuning_share * self.network.alphas[depth]
             value += alpha * (0.5 * float(np.square(layer.U).sum()) + penalty.value(layer.V))
             by_V = alpha * penalty.gradient(layer.V)
             gradients.append(LayerGradient(alpha * layer.U, by_V, np.zeros_like(by_log_sigma)))

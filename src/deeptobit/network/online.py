@@ -197,20 +197,14 @@ def grow_online(
         for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
-        return GrownLayer(seen.layer(result), settings.alpha, result.n_seen, solver.history)
+        layer = seen.layer(result)
+        if calibrated:
+            *_, latent = latents((*inputs.layers, layer), X, lower, upper)
+            sigma = calibrate(targets, weight, scaling.apply(latent), scaling)
+            layer = replace(layer, sigma=scaling.scale * sigma)
+        return GrownLayer(layer, settings.alpha, result.n_seen, solver.history)
 
-    def sigma_of(layers: tuple[NetworkLayer, ...]) -> FloatArray:
-        *_, latent = latents(layers, X, lower, upper)
-        return scaling.scale * calibrate(targets, weight, scaling.apply(latent), scaling)
-
-    grown = grow(
-        fit_layer,
-        n_layers,
-        lower,
-        upper,
-        skip_connection=skip_connection,
-        sigma_of=sigma_of if calibrated else None,
-    )
+    grown = grow(fit_layer, n_layers, lower, upper, skip_connection=skip_connection)
     layers = [found.layer for found in grown]
     present = np.flatnonzero(weight)
     some = present[:: max(1, len(present) // _JUDGING_ROWS)]
