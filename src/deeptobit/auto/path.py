@@ -14,7 +14,6 @@ from deeptobit.layer import SIGMA_FLOOR
 
 _FIRST_STEPS = 15  # many more fit the variances of the features to noise
 _STEPS = 10
-_POLISH_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ class EvidenceMember:
 
 
 def learn_path(
-    problem: EvidenceProblem, watch: Callable[[int], None] | None = None
+    problem: EvidenceProblem, watch: Callable[[], None] | None = None
 ) -> list[EvidenceState]:
     r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
 
@@ -213,7 +212,7 @@ def learn_path(
     covariance of the effects between tasks, R that of the noise. All are learned by EM. The path
     begins with separate tasks, ρ = 1, and has two branches along which they share more and more,
     with warm starts: one learns R, the other assumes independent noise, R = I.
-    ``watch`` is called with the number of layers done.
+    ``watch`` is called after each layer.
 
     Examples
     --------
@@ -234,7 +233,7 @@ def learn_path(
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
         states.append(learn(problem, before, prior, n_steps))
         if watch is not None:
-            watch(len(states))
+            watch()
     return states
 
 
@@ -266,8 +265,7 @@ def fit_members(
     for strength in strengths:
         layer = replace(state, spectrum=state.spectrum.scaled(strength))
         layer, _ = maximise(layer, expected, prior)
-        for _ in range(_POLISH_STEPS - 1):
-            layer, _ = em_step(problem, layer, prior)
+        layer, _ = em_step(problem, layer, prior)
         members.append(to_user(problem, layer))
     return members
 
