@@ -76,8 +76,7 @@ class Point(NamedTuple):
     effects: Effects
 
 
-@dataclass(frozen=True)
-class Visits:
+class Visits(NamedTuple):
     """What is known of people, row by row, in standard units.
 
     Parameters
@@ -149,15 +148,13 @@ def evidence(
         return integrate(visits, mean, effects, n_nodes, by_person=by_person)
     from deeptobit.mixed import kernels  # compiled where they are needed
 
-    n_people, share = len(visits.weight), np.ones(len(visits.weight))
-    width = sum(part.size for part in effects)
+    n_people, width = len(visits.weight), sum(part.size for part in effects)
+    if by_person:
+        visits = visits._replace(weight=np.ones(n_people))
     log_z, (pull, tau, nu) = np.empty(n_people), np.zeros((3, *mean.shape))
     slopes, sweeps = np.zeros((n_people if by_person else 1, width)), np.empty(n_people, np.int64)
-    kernels.propagate(
-        *(visits.starts, visits.low, visits.high, mean, visits.z, *effects),
-        *(share if by_person else visits.weight, tau, nu, log_z, pull, slopes, sweeps),
-        *(_TOL, _SWEEPS),
-    )
+    found = log_z, pull, tau, nu, slopes, sweeps
+    kernels.propagate(visits, mean, effects, found, _TOL, _SWEEPS)
     unconverged = int((sweeps < 0).sum())
     return Evidence(log_z, pull, tau, nu, slopes if by_person else slopes[0], unconverged)
 
@@ -328,14 +325,14 @@ class MixedProblem:
 
     def around(self, mean: FloatArray) -> "MixedProblem":
         """The problem of what is left around given fixed effects (N, T): no features."""
-        visits = replace(self.visits, low=self.visits.low - mean, high=self.visits.high - mean)
-        none = np.zeros((len(mean), 0))
+        low, high = self.visits.low - mean, self.visits.high - mean
+        visits, none = self.visits._replace(low=low, high=high), np.zeros((len(mean), 0))
         return replace(self, visits=visits, features=none, ridge=np.zeros(0))
 
     def with_effects(self, n_effects: int) -> "MixedProblem":
         """The same with the first of the effects per person."""
         z = np.ascontiguousarray(self.visits.z[:, :n_effects])
-        return replace(self, visits=replace(self.visits, z=z))
+        return replace(self, visits=self.visits._replace(z=z))
 
     def where(self, rows: BoolArray) -> "MixedProblem":
         """The problem of some rows (N,)."""
@@ -420,13 +417,9 @@ class MixedProblem:
         lower, shared, visit, log_sigma = (rest[place] for place in self._places)
         own = np.zeros((n_tasks, q, q))
         own[(slice(None), *self._lower)] = lower.reshape(n_tasks, q * (q + 1) // 2)
-        effects = Effects(
-            own,
-            shared.reshape(n_tasks, q, self.n_shared),
-            visit.reshape(n_tasks, self.n_visit),
-            np.exp(log_sigma),
-        )
-        return Point(coef, intercept, effects)
+        shared = shared.reshape(n_tasks, q, self.n_shared)
+        visit = visit.reshape(n_tasks, self.n_visit)
+        return Point(coef, intercept, Effects(own, shared, visit, np.exp(log_sigma)))
 
     def effect_slopes(self, slopes: FloatArray) -> FloatArray:
         """Slopes (..., K) by the parameters of the random effects, from those by C, L, γ, log σ."""

@@ -52,11 +52,9 @@ class EffectUnits:
 
     def covariance(self, effects: Effects) -> FloatArray:
         """Ψ in the user's units, (Tq, Tq)."""
-        n_tasks, q = effects.own.shape[:2]
-        by_task = self.of_effects(q)
-        standard = effects.covariance().reshape(n_tasks, q, n_tasks, q)
-        total = np.einsum("tij,tjsk,slk->tisl", by_task, standard, by_task, optimize=True)
-        return np.asarray(total.reshape(n_tasks * q, n_tasks * q))
+        by_task = self.of_effects(effects.own.shape[1])
+        own, shared = by_task @ effects.own, by_task @ effects.shared
+        return effects._replace(own=own, shared=shared).covariance()
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ singular is a loading of 0, and nothing is inverted but matrices that are at lea
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray, IntArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import (
     cholesky,
     jit,
@@ -55,24 +56,7 @@ def _times(z: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
 
 @jit
 def propagate(
-    starts: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    mean: FloatArray,
-    z: FloatArray,
-    own: FloatArray,
-    shared: FloatArray,
-    visit: FloatArray,
-    sigma: FloatArray,
-    counted: FloatArray,
-    tau: FloatArray,
-    nu: FloatArray,
-    log_z: FloatArray,
-    pull: FloatArray,
-    slopes: FloatArray,
-    sweeps: IntArray,
-    tol: float,
-    most: int,
+    visits: Any, mean: FloatArray, effects: Any, found: Any, tol: float, most: int
 ) -> None:
     r"""Expectation propagation person by person, sites kept; the evidence and its slopes.
 
@@ -84,23 +68,21 @@ def propagate(
 
     Parameters
     ----------
-    starts : array of shape (n + 1,)
-        The first row of every person, and the number of rows.
-    low, high, mean : arrays of shape (N, T)
-        Ends of the entries, NaN where missing, and m.
-    z : array of shape (N, q)
-    own, shared, visit, sigma : arrays of shape (T, q, q), (T, q, R), (T, G) and (T,)
+    visits : Visits
+        Their weight is how often every person counts in the slopes.
+    mean : array of shape (N, T)
+        m.
+    effects : Effects
         C, L, γ and σ.
-    counted : array of shape (n,)
-        How often every person counts in the slopes.
-    tau, nu : arrays of shape (N, T)
-        Sites; those of censored entries are the start and the result.
-    log_z, pull, slopes, sweeps : arrays of shape (n,), (N, T), (n or 1, K) and (n,)
-        Results: log evidence, its slopes by m, those by C, L, γ and log σ, which are added to what
-        is there, person by person or in one row; negative if not converged.
+    found : tuple of arrays of shape (n,), (N, T), (N, T), (N, T), (n or 1, K) and (n,)
+        Results: log evidence; its slopes by m; the sites τ and ν, of which those of censored
+        entries are the start too; slopes by C, L, γ and log σ, which are added to what is there,
+        person by person or in one row; sweeps, negative if not converged.
     tol, most : float, int
         Largest change of a site, relative to its entry, and sweeps at most.
     """
+    (starts, low, high, z, counted), (own, shared, visit, sigma) = visits, effects
+    log_z, pull, tau, nu, slopes, sweeps = found
     n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
     n_shared, n_visit = shared.shape[2], visit.shape[1]
     longest = np.diff(starts).max()
