@@ -78,8 +78,8 @@ class EvidenceProblem:
         units = {"center": fit_intercept, "standardize": standardize}
         design = Design.build(_dense(X), share, overwrite=overwrite, **units)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
-        free, nothing = np.ones(targets.shape[1], dtype=np.bool_), layer.BasisFeatures.none(design)
-        data = nothing, targets, scaling, likelihood.Gaussian()
+        data = layer.BasisFeatures.none(design), targets, scaling, likelihood.Gaussian()
+        free = np.ones(targets.shape[1], dtype=np.bool_)
         constant = layer.OlsenProblem(*data, fit_intercept, free)
         constant, fit, kinds = layer.fit_tobit(
             constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
@@ -319,14 +319,8 @@ def impute(
 
     fitted = problem.matrix @ coef
     fitted += intercept
-    low, high = problem.low, problem.high
     mean, variance = np.empty((2, *fitted.shape))
-    if fill_moments(low, high, fitted, sigma, mean, variance):
-        closed = np.isfinite(low) & np.isfinite(high) & (low < high)
-        scale = np.broadcast_to(sigma, low.shape)[closed]
-        mean[closed], variance[closed] = likelihood.truncated_moments(
-            low[closed], high[closed], fitted[closed], scale
-        )
+    fill_moments(problem.low, problem.high, fitted, sigma, mean, variance)
     return Latents(fitted, mean, variance)
 
 
@@ -347,9 +341,7 @@ def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
     total = latents.residual.T @ (weight[:, None] * latents.residual)
     scale = np.sqrt(np.diag(total) + weight @ latents.variance)
     scale = np.where(scale > 0.0, scale, 1.0)
-    correlation = total / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)
     rows = float(weight.sum())
-    correlation *= rows / (rows + n_tasks)
+    correlation = total / np.outer(scale, scale) * (rows / (rows + n_tasks))
     np.fill_diagonal(correlation, 1.0)
     return np.asarray(correlation)

@@ -166,9 +166,8 @@ def integrate(
 
     Outcomes are then independent, and each has an integral over its own effects u.
     """
-    rule = _product_rule(n_nodes, effects.own.shape[1])
-    tasks = enumerate(zip(effects.own, effects.sigma, strict=True))
-    found = [_integrate_task(visits, mean, task, *each, *rule) for task, each in tasks]
+    rule, tasks = _product_rule(n_nodes, effects.own.shape[1]), range(len(effects.sigma))
+    found = [_integrate_task(visits, mean, effects, task, rule) for task in tasks]
     log_z, pulls, by_own, by_sigma = zip(*found, strict=True)
     slopes = np.column_stack([*by_own, *by_sigma])
     slopes, none = slopes if by_person else visits.weight @ slopes, np.zeros(mean.shape)
@@ -176,18 +175,13 @@ def integrate(
 
 
 def _integrate_task(
-    visits: Visits,
-    mean: FloatArray,
-    task: int,
-    own: FloatArray,
-    sigma: float,
-    nodes: FloatArray,
-    weights: FloatArray,
+    visits: Visits, mean: FloatArray, effects: Effects, task: int, rule: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
     """Log evidence of one outcome, its slopes by m, and those of every person by C and log σ."""
+    own, scale = effects.own[task], effects.sigma[[task]]
     first, person = visits.starts[:-1], visits.of_rows(np.arange(len(visits.weight)))
     load, n_people, q = visits.z @ own, len(first), len(own)
-    low, high, scale = visits.low[:, [task]], visits.high[:, [task]], np.array([sigma])
+    low, high = visits.low[:, [task]], visits.high[:, [task]]
 
     def at(u: FloatArray) -> list[FloatArray]:
         latent = mean[:, task] + (load * u[person]).sum(axis=1)
@@ -214,10 +208,10 @@ def _integrate_task(
         return inside - np.add.reduceat(nll, first), point, slope, by_scale
 
     total = np.full(n_people, -np.inf)
-    for node, weight in zip(nodes, weights, strict=True):
+    for node, weight in zip(*rule, strict=True):
         total = np.logaddexp(total, np.log(weight) + log_ratio(node)[0])
     pull, by_own, by_sigma = np.zeros(len(mean)), np.zeros((n_people, q, q)), np.zeros(n_people)
-    for node, weight in zip(nodes, weights, strict=True):
+    for node, weight in zip(*rule, strict=True):
         ratio, point, slope, by_scale = log_ratio(node)
         share = weight * np.exp(ratio - total)
         pull -= share[person] * slope
