@@ -100,28 +100,21 @@ def _fall_back(
     """
     families = [likelihood.of_task(noise, task) for task in range(scores.x.shape[1])]
     differs = np.array([family != plain for family in families])
-    tasks = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
-    if not tasks.any():
+    suspect = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
+    if not suspect.any():
         return scores, noise, found
-    some, one_sigma = scores.of_tasks(tasks), scores.of_tasks(tasks).without_growth()
-    theirs = Recalibration(*np.array(found)[:, tasks])
+    one_sigma = scores.without_growth()
     before, _ = recalibrate(one_sigma, plain)
-    degenerate = (theirs.sigma < _NARROWEST * before.sigma) | (abs(theirs.growth) > _MOST_GROWTH)
-    losses = _held_out_losses(
-        some, likelihood.of_tasks(noise, np.flatnonzero(tasks).tolist()), theirs
-    )
-    worse = np.zeros_like(tasks)
+    degenerate = (found.sigma < _NARROWEST * before.sigma) | (abs(found.growth) > _MOST_GROWTH)
     limits = _TOLERATED * _held_out_losses(one_sigma, plain, before)
-    worse[tasks] = degenerate | ~(losses <= limits).all(axis=0)
+    within = (_held_out_losses(scores, noise, found) <= limits).all(axis=0)
+    worse = suspect & (degenerate | ~within)
     if not worse.any():
         return scores, noise, found
-    noise = likelihood.join_families(
-        [plain if worse[task] else family for task, family in enumerate(families)]
-    )
-    scores = scores.without_growth(worse)
-    start = np.array(found)
-    start[:, worse] = np.array(before)[:, worse[tasks]]
-    return scores, noise, recalibrate(scores, noise, Recalibration(*start))[0]
+    pairs = zip(worse.tolist(), families, strict=True)
+    noise = likelihood.join_families([plain if is_worse else family for is_worse, family in pairs])
+    scores, start = scores.without_growth(worse), Recalibration(*np.where(worse, before, found))
+    return scores, noise, recalibrate(scores, noise, start)[0]
 
 
 def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
