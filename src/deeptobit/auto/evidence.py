@@ -223,13 +223,11 @@ class Posterior:
 
     @classmethod
     def infer(
-        cls,
-        spectrum: Spectrum,
-        moments: FloatArray,
-        task_covariance: FloatArray,
-        noise_correlation: FloatArray,
+        cls, spectrum: Spectrum, moments: FloatArray, covariance: FloatArray, noise: FloatArray
     ) -> Self:
         """Condition on the moments XᵀWZ (D, T) of the features with the latents.
+
+        ``covariance`` is K, ``noise`` is R, (T, T) each.
 
         Examples
         --------
@@ -239,10 +237,10 @@ class Posterior:
         >>> Posterior.infer(spectrum, np.array([[2.0]]), np.eye(1), np.eye(1)).mean
         array([[0.5]])
         """
-        root = np.linalg.cholesky(noise_correlation)
+        root = np.linalg.cholesky(noise)
         # The shrunk correlation is far from singular: its inverse serves both, and is cheaper.
         whitener, _ = dtrtri(root, lower=1)
-        whitened = whitener @ task_covariance @ whitener.T
+        whitened = whitener @ covariance @ whitener.T
         task_variance, axes = np.linalg.eigh(0.5 * (whitened + whitened.T))
         task_variance = np.maximum(task_variance, np.finfo(np.float64).eps)
         along = moments @ (whitener.T @ axes)
@@ -319,9 +317,9 @@ def impute(
 
     fitted = problem.matrix @ coef
     fitted += intercept
-    mean, variance = np.empty((2, *fitted.shape))
-    fill_moments(problem.low, problem.high, fitted, sigma, mean, variance)
-    return Latents(fitted, mean, variance)
+    moments = np.empty((2, *fitted.shape))
+    fill_moments((problem.low, problem.high), fitted, sigma, moments)
+    return Latents(fitted, *moments)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:

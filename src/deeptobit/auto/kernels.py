@@ -8,22 +8,19 @@ from deeptobit.online.kernels import two_sided
 
 
 @jit
-def fill_moments(
-    low: FloatArray,
-    high: FloatArray,
-    fitted: FloatArray,
-    sigma: FloatArray,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> None:
+def fill_moments(ends: Any, fitted: FloatArray, sigma: FloatArray, moments: FloatArray) -> None:
     """Write mean and variance of ε given low ≤ σ(η + ε) ≤ high.
 
     Parameters
     ----------
-    low, high, fitted, mean, variance : arrays of shape (N, T)
-        ``fitted`` is η, in units of σ.
+    ends : tuple of arrays of shape (N, T)
+        Low and high.
+    fitted : array of shape (N, T)
+        η, in units of σ.
     sigma : array of shape (T,)
+    moments : array of shape (2, N, T)
     """
+    low, high = ends
     for row in range(fitted.shape[0]):
         for task in range(fitted.shape[1]):
             start, end, eta = low[row, task], high[row, task], fitted[row, task]
@@ -33,8 +30,8 @@ def fill_moments(
                 _, slope, _, curvature, _, _ = two_sided(a, b)
             else:
                 _, _, slope, curvature, _ = open_entry(a, b)
-            mean[row, task] = 0.0 - slope
-            variance[row, task] = max(1.0 - curvature, 0.0)
+            moments[0, row, task] = 0.0 - slope
+            moments[1, row, task] = max(1.0 - curvature, 0.0)
 
 
 # One tree on gradients and curvatures: the leaf whose split gains most is split first.

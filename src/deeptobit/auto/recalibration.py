@@ -248,10 +248,7 @@ def _find_grid(
 
 
 def recalibrate(
-    scores: HeldOutScores,
-    noise: Noise,
-    start: Recalibration | None = None,
-    tol: float = _TOLERANCE,
+    scores: HeldOutScores, noise: Noise, start: Recalibration | None = None, tol: float = _TOLERANCE
 ) -> tuple[Recalibration, FloatArray]:
     r"""Fit :math:`y^* = a + c\,\eta + \sigma\varepsilon` to held-out scores η, by Newton steps.
 

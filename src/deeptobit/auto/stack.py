@@ -174,10 +174,7 @@ def _fit_path(
 
 
 def _fit_again(
-    problem: EvidenceProblem,
-    paths: list[_Path],
-    weights: FloatArray,
-    strengths: tuple[float, ...],
+    problem: EvidenceProblem, paths: list[_Path], weights: FloatArray, strengths: tuple[float, ...]
 ) -> tuple[EvidenceMember, list["WeighedPrior"]]:
     """The average of the members that have weight, fitted to all rows, and their priors.
 

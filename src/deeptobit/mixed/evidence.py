@@ -136,12 +136,7 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    visits: Visits,
-    mean: FloatArray,
-    effects: Effects,
-    *,
-    n_nodes: int = 0,
-    by_person: bool = False,
+    visits: Visits, mean: FloatArray, effects: Effects, *, n_nodes: int = 0, by_person: bool = False
 ) -> Evidence:
     """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
     if n_nodes:

@@ -167,10 +167,8 @@ def propagate(
                         rest = cross[a, i, j]
                         for k in range(i):
                             rest -= root[a, i, k] * cross[a, k, j]
-                        cross[a, i, j] = rest / root[a, i, i]
-                for i in range(n_in):
-                    for j in range(size):
-                        by = cross[a, i, j]
+                        by = rest / root[a, i, i]
+                        cross[a, i, j] = by
                         core_right[j] -= by * right[a, i]
                         if by != 0.0:
                             for k in range(j + 1):

@@ -10,7 +10,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import SIGMA_FLOOR, CensoringKinds, Layer, TargetScaling, newton, solve
 from deeptobit.network.joint import JointProblem, NetworkProblem, tune
-from deeptobit.network.layer import LayerInputs, NetworkLayer, start_above
+from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
 
 
@@ -177,7 +177,7 @@ def paying_depth(nlls: Sequence[float], n_rows: float, n_per_layer: int) -> int:
 
 
 def prune(
-    layers: Sequence[NetworkLayer], nlls: Sequence[float], n_rows: float, *, skip_connection: bool
+    layers: Layers, nlls: Sequence[float], n_rows: float, *, skip_connection: bool
 ) -> tuple[int, tuple[NetworkLayer, ...]]:
     """The depth that pays, and a network of unchanged length that computes what that depth does.
 
@@ -189,7 +189,7 @@ def prune(
     return depth, deepened(layers[:depth], len(layers))
 
 
-def deepened(layers: Sequence[NetworkLayer], n_layers: int) -> tuple[NetworkLayer, ...]:
+def deepened(layers: Layers, n_layers: int) -> tuple[NetworkLayer, ...]:
     """The same function as a network of ``n_layers``, by repeating the first layer.
 
     The copies see x alone (zeros for the outputs below), so each repeats the first layer's output.
@@ -198,20 +198,14 @@ def deepened(layers: Sequence[NetworkLayer], n_layers: int) -> tuple[NetworkLaye
     return (layers[0], *copies, *layers[1:])
 
 
-def tuning_gain(
-    before: float,
-    after: float,
-    n_rows: float,
-    grown: Sequence[NetworkLayer],
-    tuned: Sequence[NetworkLayer],
-) -> float:
+def tuning_gain(gained: float, grown: Layers, tuned: Layers) -> float:
     """Log likelihood gained over the number of parameters that tuning sets free.
 
-    Above 1 tuning pays (Akaike). ``before`` and ``after`` are mean negative log likelihoods per
-    row. In a grown network only the last layer is fitted to the outcomes, in a tuned one all are.
+    Above 1 tuning pays (Akaike). In a grown network only the last layer is fitted to the outcomes,
+    in a tuned one all are.
     """
     added = sum(layer.n_parameters for layer in tuned) - grown[-1].n_parameters
-    return n_rows * (before - after) / max(added, 1)
+    return gained / max(added, 1)
 
 
 # Rows in memory: grow to the optimum of every layer, prune, tune.
@@ -253,7 +247,7 @@ class TrainedNetwork:
 
 def train(
     problem: NetworkProblem,
-    layers: Sequence[NetworkLayer] = (),
+    layers: Layers = (),
     *,
     joint_tuning: JointTuning,
     tol: float = 1e-6,
@@ -281,9 +275,9 @@ def train(
     if joint_tuning is False or problem.n_layers == 1:
         return network
 
-    def gain(candidate: Sequence[NetworkLayer]) -> float:
-        after = joint.nll(candidate)
-        return tuning_gain(nlls[depth - 1], after, n_rows, layers[:depth], candidate)
+    def gain(candidate: Layers) -> float:
+        gained = n_rows * (nlls[depth - 1] - joint.nll(candidate))
+        return tuning_gain(gained, layers[:depth], candidate)
 
     tuned, objectives = tune(
         joint,
@@ -301,7 +295,7 @@ def train(
 
 def retrain(
     problem: NetworkProblem,
-    layers: Sequence[NetworkLayer],
+    layers: Layers,
     *,
     n_layers: int,
     tuned: bool,
@@ -321,9 +315,7 @@ def retrain(
     return deepened([found.layer for found in grown], len(layers))
 
 
-def _with_own_sigmas(
-    joint: JointProblem, layers: Sequence[NetworkLayer]
-) -> tuple[NetworkLayer, ...]:
+def _with_own_sigmas(joint: JointProblem, layers: Layers) -> tuple[NetworkLayer, ...]:
     """Noise scales for what tuning has made of hidden layers, so that each stage can predict."""
     problem = joint.network
     if problem.sigma is not None:
@@ -362,7 +354,7 @@ class FitToOptimum:
     tol: float
     max_iter: int
     progress: Callable[[str, int, float], None] = lambda stage, step, objective: None
-    starts: Sequence[NetworkLayer] = ()
+    starts: Layers = ()
     null: solve.NullLayer | None = None
 
     def grow(self, n_layers: int) -> tuple[GrownLayer, ...]:

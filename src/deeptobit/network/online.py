@@ -1,17 +1,18 @@
 """Growing a network online: in one pass over the rows for each layer, or from a stream."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from deeptobit import likelihood, online
+from deeptobit import online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
+from deeptobit.likelihood import Noise, evaluate
 from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
-from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
+from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, concatenate, latents
 from deeptobit.targets import CensoredTargets
 
 _PCA_ROWS = 2048
@@ -46,13 +47,7 @@ class ResidualOutputs:
 
     @classmethod
     def of(
-        cls,
-        layers: Sequence[NetworkLayer],
-        outputs: FloatArray,
-        X: Any,
-        weight: FloatArray,
-        *,
-        center: bool = True,
+        cls, layers: Layers, outputs: FloatArray, X: Any, weight: FloatArray, *, center: bool = True
     ) -> Self:
         """Regress the outputs of the last layer, (N, T), on the sketches of the rows.
 
@@ -152,16 +147,12 @@ def begin_at(solver: online.OnlineSolver, layer: NetworkLayer) -> None:
 
 
 def nll_by_depth(
-    layers: Sequence[NetworkLayer],
-    rows: online.RawRows,
-    noise: likelihood.Noise,
-    lower: FloatArray,
-    upper: FloatArray,
+    layers: Layers, rows: online.RawRows, noise: Noise, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
     """Weighted sums over rows of the negative log likelihood at every depth, (K,)."""
     scores = latents(layers, rows.X, lower, upper)
     entries = (
-        likelihood.evaluate(noise, rows.low, rows.high, latent, layer.sigma).nll
+        evaluate(noise, rows.low, rows.high, latent, layer.sigma).nll
         for layer, latent in zip(layers, scores, strict=True)
     )
     return np.array([float(rows.weight @ nll.sum(axis=1)) for nll in entries])
@@ -349,13 +340,9 @@ class ContinuedNetwork:
     """
 
     def __init__(
-        self,
-        layers: tuple[NetworkLayer, ...],
-        last: online.RecursiveTobit,
-        lower: FloatArray,
-        upper: FloatArray,
+        self, layers: Layers, last: online.RecursiveTobit, lower: FloatArray, upper: FloatArray
     ) -> None:
-        self._hidden, self._last, self._bounds = layers[:-1], last, (lower, upper)
+        self._hidden, self._last, self._bounds = tuple(layers[:-1]), last, (lower, upper)
         self._skip_connection = layers[-1].V.shape[1] > len(lower)
 
     @property
