@@ -247,13 +247,8 @@ class Posterior:
         feature_root = np.sqrt(spectrum.feature_variance)[:, None]
         signal = spectrum.values[:, None] * task_variance
         shrunk = spectrum.directions.T @ (feature_root * along) * (task_variance / (signal + 1.0))
-        return cls(
-            spectrum=spectrum,
-            to_tasks=axes.T @ root.T,
-            task_variance=task_variance,
-            white=spectrum.directions @ shrunk,
-            gain=signal / (signal + 1.0),
-        )
+        white, gain = spectrum.directions @ shrunk, signal / (signal + 1.0)
+        return cls(spectrum, axes.T @ root.T, task_variance, white, gain)
 
     @property
     def mean(self) -> FloatArray:

@@ -79,15 +79,9 @@ PATH = (
 
 def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
     """The intercept-only model, with tasks that share nothing."""
-    n_features, n_tasks = problem.matrix.shape[1], problem.low.shape[1]
-    return EvidenceState(
-        spectrum=spectrum,
-        task_covariance=np.eye(n_tasks),
-        coef=np.zeros((n_features, n_tasks)),
-        intercept=problem.intercept / problem.sigma,
-        sigma=problem.sigma,
-        freedom=np.zeros(n_tasks),
-    )
+    sigma, n_tasks = problem.sigma, len(problem.sigma)
+    coef, intercept = np.zeros((problem.matrix.shape[1], n_tasks)), problem.intercept / sigma
+    return EvidenceState(spectrum, np.eye(n_tasks), coef, intercept, sigma, np.zeros(n_tasks))
 
 
 class Expectation(NamedTuple):
@@ -127,14 +121,10 @@ def expect(
     imputed = np.add(latents.fitted, errors, out=latents.fitted)
     # Features are centred if there is an intercept: it has no part in the moments.
     intercept = problem.weight @ imputed / problem.total_weight * float(problem.fit_intercept)
-    rescaled = replace(
-        state,
-        coef=state.coef / factor,
-        intercept=state.intercept / factor,
-        sigma=state.sigma * factor,
-    )
     moments = problem.weighted_matrix.T @ imputed
-    return rescaled, Expectation(noise, moments / factor, intercept / factor)
+    scores: Any = {"coef": state.coef / factor, "intercept": state.intercept / factor}
+    state = replace(state, **scores, sigma=state.sigma * factor)
+    return state, Expectation(noise, moments / factor, intercept / factor)
 
 
 def maximise(

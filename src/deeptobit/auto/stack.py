@@ -29,6 +29,8 @@ _ROWS = 512  # whose errors are multiplied at a time: all members on all rows wo
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
 _EXPLAINED_OF_TASK = 0.99  # and of those of every single task
+Units = dict[str, bool]  # fit_intercept and standardize
+Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,7 @@ class _Path(NamedTuple):
 
 
 def _fit_path(
-    X: Any,
-    fold: Fold,
-    held_out: HeldOut,
-    strengths: tuple[float, ...],
-    units: dict[str, bool],
-    watch: Callable[[], None] | None,
+    X: Any, fold: Fold, held_out: HeldOut, strengths: Sequence[float], units: Units, watch: Any
 ) -> _Path:
     started = perf_counter()
     with one_blas_thread():  # here too: a job in another process has a limit of its own
@@ -332,10 +329,10 @@ class StackDraws:
         ``fit_intercept`` and ``standardize``.
     """
 
-    rows: tuple[Any, CensoredTargets, FloatArray]
+    rows: Rows
     priors: Sequence[WeighedPrior]
     recalibration: Recalibration
-    units: dict[str, bool]
+    units: Units
 
     def draw(
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
@@ -351,12 +348,7 @@ class StackDraws:
         return self._fit((X, targets, weight), random, around_zero=True, learned=True)
 
     def _fit(
-        self,
-        rows: tuple[Any, CensoredTargets, FloatArray],
-        random: np.random.RandomState,
-        *,
-        around_zero: bool,
-        learned: bool,
+        self, rows: Rows, random: np.random.RandomState, *, around_zero: bool, learned: bool
     ) -> tuple[NetworkLayer, ...]:
         X, targets, weight = rows
         share = np.array([each.weight for each in self.priors])

@@ -26,6 +26,7 @@ MOST_PARAMETERS = 1500
 _STEP = 1e-4  # of finite differences, in standard units
 _NO_INFORMATION = 1e-6  # relative to the largest eigenvalue of the scaled information
 _MOVES = 1e-2  # share of a number's slope along directions without information
+Names = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,7 @@ class MixedUnits(EffectUnits):
 
 
 def reported_terms(
-    targets: Sequence[str],
-    features: Sequence[str],
-    constants: Sequence[str],
-    effects: Sequence[str],
+    targets: Names, features: Names, constants: Names, effects: Names
 ) -> list[tuple[str, str]]:
     """Target and term of every number of :meth:`MixedUnits.report`; constants have a term each."""
     names = [

@@ -16,20 +16,14 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood.kernels import (
-    cholesky,
-    jit,
-    jit_inside,
-    open_entry,
-    solve_lower,
-    solve_upper,
-)
+from deeptobit.likelihood import kernels
+from deeptobit.likelihood.kernels import cholesky, jit, solve_lower, solve_upper
 from deeptobit.online.kernels import two_sided
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@jit_inside
+@kernels.jit_inside
 def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, float, float, float]:
     """Log likelihood of an entry around a normal score, and its derivatives.
 
@@ -37,7 +31,7 @@ def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, fl
     """
     a, b = (low - mean) / scale, (high - mean) / scale
     if low == high or math.isinf(low) or math.isinf(high):
-        z, nll, slope, curvature, observed = open_entry(a, b)
+        z, nll, slope, curvature, observed = kernels.open_entry(a, b)
         value, by_scale = -nll - observed * math.log(scale), -z * slope - observed
     else:
         nll, slope, by_scale, curvature, _, _ = two_sided(a, b)

@@ -5,7 +5,7 @@ The latter are chosen by fits without the last visits of some people, who are th
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ _CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
+Watch = Callable[[str], None]  # told what is being done
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def solve(
     *,
     tol: float,
     max_iter: int,
-    watch: Callable[[str], None] = lambda text: None,
+    watch: Watch = lambda text: None,
     hold_effects: bool = False,
 ) -> Solution:
     """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
@@ -180,12 +181,7 @@ class CrossFit(NamedTuple):
 
 
 def cross_fit(
-    problem: MixedProblem,
-    norms: FloatArray,
-    order: IntArray,
-    *,
-    max_iter: int,
-    watch: Callable[[str], None],
+    problem: MixedProblem, norms: FloatArray, order: IntArray, *, max_iter: int, watch: Watch
 ) -> CrossFit:
     """Choose the ridge where features are many, so that residuals are those of other people.
 
@@ -257,19 +253,15 @@ class HiddenVisits:
 
     Parameters
     ----------
-    problem : MixedProblem
-        With all effects per person that may be asked for.
+    problem, rest : MixedProblem
+        With and without the hidden rows, with all effects per person that may be asked for.
     hidden : bool array of shape (N,)
         Nobody loses all rows.
     """
 
     problem: MixedProblem
+    rest: MixedProblem
     hidden: BoolArray
-
-    @cached_property
-    def rest(self) -> MixedProblem:
-        """The problem without the hidden rows."""
-        return self.problem.where(~self.hidden)
 
     def scores(self, found: Solution) -> FloatArray:
         """Mean ranked probability score of every hidden visit, weighted by nobody, (n,).
@@ -315,17 +307,12 @@ def hide_last_visits(problem: MixedProblem, seed: int) -> list[HiddenVisits]:
         hidden = np.zeros(len(visits.low), dtype=np.bool_)
         hidden[part] = True
         if len(part):
-            folds.append(HiddenVisits(problem, hidden))
+            folds.append(HiddenVisits(problem, problem.where(~hidden), hidden))
     return folds
 
 
 def choose_structure(
-    problem: MixedProblem,
-    wanted: dict[str, Any],
-    *,
-    seed: int,
-    max_iter: int,
-    watch: Callable[[str], None],
+    problem: MixedProblem, wanted: dict[str, Any], *, seed: int, max_iter: int, watch: Watch
 ) -> tuple[Structure, list[dict[str, Any]]]:
     """The random effects with which hidden last visits are forecast best.
 

@@ -299,8 +299,8 @@ def retrain(
     *,
     n_layers: int,
     tuned: bool,
-    tol: float = 1e-6,
-    max_iter: int = 100,
+    tol: float,
+    max_iter: int,
 ) -> tuple[NetworkLayer, ...]:
     """Fit a network that was trained before again, with its choices, in standard units.
 
@@ -373,15 +373,11 @@ class FitToOptimum:
             problem = replace(problem, sigma=sigma)
         alpha, centre = problem.alphas[len(layers)], problem.centre(below)
         self.null = null = solve.null_layer(problem.layer_problem(len(layers), below))
+        begin = solve.spectral_start(null) if start is None else standard_start(null, start, centre)
+        name = f"layer {len(layers) + 1} of {problem.n_layers}"
+        settings: Any = {"alpha": alpha, "tol": self.tol, "max_iter": self.max_iter}
         fit = solve.solve_subspace(
-            null,
-            solve.spectral_start(null) if start is None else standard_start(null, start, centre),
-            alpha=alpha,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            watch=lambda at: self.progress(
-                f"layer {len(layers) + 1} of {problem.n_layers}", at.n_iter, at.objective
-            ),
+            null, begin, **settings, watch=lambda at: self.progress(name, at.n_iter, at.objective)
         )
         layer = _on_inputs(null, fit.layer, centre, problem.rank)
         if problem.calibrate:

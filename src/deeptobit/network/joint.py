@@ -196,9 +196,6 @@ class JointProblem:
             value += float(weight @ at.nll.sum(axis=1))
             by_log_sigma += weight @ at.log_sigma
             self._backward(layers, block, trace, at.latent * weight[:, None], gradients)
-        if not self.network.fit_intercept:
-            for gradient in gradients:
-                gradient.intercept[...] = 0.0
         return value, gradients, by_log_sigma
 
     @cached_property
@@ -234,7 +231,7 @@ class JointProblem:
             layer, at, gradient = layers[depth], trace[depth], gradients[depth]
             by_sketch = pull @ layer.U
             gradient.U[...] += pull.T @ at.sketch
-            gradient.intercept[...] += pull.sum(axis=0)
+            gradient.intercept[...] += self.network.fit_intercept * pull.sum(axis=0)
             n_below = 0 if at.below is None else self.network.n_tasks
             if layer.V.shape[1] > n_below:
                 gradient.V[:, n_below:] += block.adjoint(by_sketch).T

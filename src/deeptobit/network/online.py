@@ -70,8 +70,7 @@ class ResidualOutputs:
 
     def apply(self, outputs: FloatArray, X: Any) -> FloatArray:
         """The residuals g, (N, r)."""
-        linear = np.asarray(X @ self.sketch.T) @ self.slopes
-        linear += self.mean
+        linear = np.asarray(X @ self.sketch.T) @ self.slopes + self.mean
         return np.asarray((outputs - linear) @ self.directions)
 
     def on_outputs(self, layer: NetworkLayer) -> NetworkLayer:
