@@ -113,12 +113,10 @@ def fit_stack(
 
     given = held_out, strengths, units, learned if in_turn else None
     paths = Parallel(n_jobs=n_jobs)(delayed(_fit_path)(X, fold, *given) for fold in folds)
-    moments = [
-        error_moments(held_out, fold, X[fold.test], done.members)
-        for fold, done in zip(folds, paths, strict=True)
-    ]
+    done = list(zip(folds, (each.members for each in paths), strict=True))
+    moments = [error_moments(held_out, fold, X[fold.test], members) for fold, members in done]
     weights = stacking_weights(np.sum(moments, axis=0))
-    layers = [average(done.members, weights) for done in paths]
+    layers = [average(members, weights) for _, members in done]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
     layer, priors = _fit_again(problem, paths, weights, strengths)
@@ -136,13 +134,16 @@ def fit_stack(
         alpha=layer.alpha,
         weights=weights,
         settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
-        member_scores=_member_scores(held_out, X, paths, moments, scoring),
+        member_scores=_member_scores(held_out, X, done, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
-        fit_times=np.array([done.seconds for done in paths]),
+        fit_times=np.array([each.seconds for each in paths]),
         kinds=problem.kinds,
         latents=latents,
         draws=StackDraws((X, targets, weight), priors, recalibration, units),
     )
+
+
+Fitted = list[tuple[Fold, list[EvidenceMember]]]  # all members, by fold
 
 
 class _Path(NamedTuple):
@@ -238,19 +239,17 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
 
 
 def _member_scores(
-    held_out: HeldOut, X: Any, paths: list[_Path], moments: list[FloatArray], scoring: Scoring
+    held_out: HeldOut, X: Any, done: Fitted, moments: list[FloatArray], scoring: Scoring
 ) -> FloatArray:
     """Scores of every member on every fold, (K, n_folds)."""
-    folds = held_out.folds
     if scoring == "r2":
-        pairs = zip(folds, moments, strict=True)
+        pairs = zip(held_out.folds, moments, strict=True)
         return np.array([held_out.r2(fold, np.diag(products)) for fold, products in pairs]).T
 
     def score(fold: Fold, member: EvidenceMember) -> float:
         return held_out.score(fold, member.latent(X[fold.test]), member.sigma, scoring)
 
-    tried = zip(folds, paths, strict=True)
-    return np.array([[score(fold, member) for member in done.members] for fold, done in tried]).T
+    return np.array([[score(fold, member) for member in members] for fold, members in done]).T
 
 
 def truncate_rank(

@@ -98,9 +98,11 @@ def propagate(
         by_task = n_visits * n_visit <= n_tasks * n_own
         n_inner, n_outer, n_in, n_out = n_visits, n_tasks, n_visit, n_own
         by_own, by_visit = by_outer[n_shared:], scaled[:]
+        of_own, of_visit = outer[:, :, n_shared:], inner[:, :, :]
         if by_task:
             n_inner, n_outer, n_in, n_out = n_tasks, n_visits, n_own, n_visit
             by_own, by_visit = scaled[:], by_outer[n_shared:]
+            of_own, of_visit = inner[:, :, :], outer[:, :, n_shared:]
         size, n_reach = n_shared + n_outer * n_out, n_shared + n_out
         into, times, n_censored = slopes[person % len(slopes)], counted[person], 0
         for v in range(n_visits):
@@ -114,12 +116,8 @@ def propagate(
                 else:
                     n_censored += 1
                 _times(z[row], shared[t], outer[v, t, :n_shared])
-                if by_task:
-                    _times(z[row], own[t], inner[v, t, :n_own])
-                    outer[v, t, n_shared:n_reach] = visit[t]
-                else:
-                    inner[v, t, :n_visit] = visit[t]
-                    _times(z[row], own[t], outer[v, t, n_shared:n_reach])
+                _times(z[row], own[t], of_own[v, t, :n_own])
+                of_visit[v, t, :n_visit] = visit[t]
         step, change, sweep = 1.0, math.inf, 0
         while True:
             # The posterior of all effects, given the sites.
