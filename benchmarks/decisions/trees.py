@@ -79,7 +79,7 @@ def _compare(kinds: dict[str, Any], data: EvaluationData) -> list[float]:
     scaling, problem = table.problem.scaling, table.problem
     best = np.minimum(grown.rounds, len(grown.sigma) - 1)
     sigma = grown.sigma[best, tasks]
-    trees = table._to_trees(grown, grown.rounds, tasks)
+    trees = table._to_trees(grown, grown.rounds, tasks, TREES)
     scores = np.tile(problem.intercept, (len(test), 1))
     scores[:, trees.tasks] = (trees(X[test]) - scaling.location[trees.tasks]) / scaling.scale[
         trees.tasks

@@ -17,7 +17,7 @@ Algorithm 3                            :func:`grow`, :class:`PublishedSubspaceNe
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
@@ -261,7 +261,7 @@ def calibrate(scores: FloatArray, targets: CensoredTargets) -> FloatArray:
 def grow(
     X: FloatArray,
     targets: CensoredTargets,
-    starts: Iterator[Factors | None],
+    starts: Sequence[Factors | None],
     sigma: FloatArray,
     recipes: Sequence[Recipe],
     *,
@@ -282,8 +282,7 @@ def grow(
     seen = X  # by the layer
     layers: list[NetworkLayer] = []
     changes: list[FloatArray] = []
-    for number, recipe in enumerate(recipes, start=1):
-        start = next(starts)
+    for number, (recipe, start) in enumerate(zip(recipes, starts, strict=True), start=1):
         if start is None:
             U, V = layers[-1].U, layers[-1].V
             start = U, np.pad(V, ((0, 0), (seen.shape[1] - V.shape[1], 0)))
@@ -354,13 +353,13 @@ class _AsPrinted(LayeredRegressor):
         self,
         matrix: Any,
         targets: CensoredTargets,
-        starts: Iterator[Factors | None],
+        starts: Sequence[Factors | None],
         before: Sequence[FloatArray] = (),
     ) -> None:
         """Grow the layers and store them; ``before``: changes of U of earlier rows, by layer."""
         sigma = inputs.read_sigma(self.sigma, targets.names, words=())
         assert sigma is not None  # no word stands for it
-        X = np.asarray(matrix.toarray() if inputs.is_sparse(matrix) else matrix, dtype=np.float64)
+        X = np.asarray(inputs.dense(matrix), dtype=np.float64)
         ways = {"skip_connection": self.skip_connection, "calibrated": self.calibrate}
         layers, changes = grow(X, targets, starts, sigma, self._recipes(int(self.n_layers)), **ways)
         self._store(layers, targets)
@@ -389,7 +388,7 @@ class _AsPrinted(LayeredRegressor):
         pairs = zip(*steps, strict=True)
         return [Recipe(alpha, eta, mu, self.form, int(self.n_passes)) for eta, mu in pairs]
 
-    def _starts(self, n_features: int, n_tasks: int) -> Iterator[Factors | None]:
+    def _starts(self, n_features: int, n_tasks: int) -> list[Factors | None]:
         """Where each layer starts; None: at the layer below."""
         n_layers, init = int(self.n_layers), self.init
         each: list[Any]
@@ -412,9 +411,11 @@ class _AsPrinted(LayeredRegressor):
             )
         rng = np.random.default_rng(self.random_state)
         width = n_tasks + (n_features if self.skip_connection else 0)
-        for number, one in enumerate(each):
-            n_inputs = width if number else n_features
-            yield None if one is None else self._start(one, rng, n_inputs, n_tasks)
+        pairs = zip(each, [n_features] + [width] * (n_layers - 1), strict=True)
+        return [
+            None if one is None else self._start(one, rng, n_inputs, n_tasks)
+            for one, n_inputs in pairs
+        ]
 
     def _start(self, init: Any, rng: np.random.Generator, n_inputs: int, n_tasks: int) -> Factors:
         """U, then V: standard Gaussian from the seed, or as given."""
@@ -489,7 +490,7 @@ class PublishedSubspaceTobit(_AsPrinted):
             return self.fit(X, y, lower=lower, upper=upper)
         matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
         inputs.check_lengths(matrix, targets)
-        self._learn(matrix, targets, iter([(self.U_, self.V_)]), self.history_["change"])
+        self._learn(matrix, targets, [(self.U_, self.V_)], self.history_["change"])
         return self
 
 

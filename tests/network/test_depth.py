@@ -55,5 +55,5 @@ def test_one_layer_repeated_is_one_layer() -> None:
 def test_tuning_pays_by_the_parameters_it_sets_free() -> None:
     layers = some_layers(build())
     free = sum(layer.n_parameters for layer in layers[:-1])
-    assert tuning_gain(3.0, 2.9, 1000.0, layers, layers) == pytest.approx(100.0 / free)
-    assert tuning_gain(3.0, 3.1, 1000.0, layers, layers) < 0.0
+    assert tuning_gain(1000.0 * (3.0 - 2.9), layers, layers) == pytest.approx(100.0 / free)
+    assert tuning_gain(1000.0 * (3.0 - 3.1), layers, layers) < 0.0

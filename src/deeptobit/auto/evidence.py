@@ -78,8 +78,8 @@ class EvidenceProblem:
         units = {"center": fit_intercept, "standardize": standardize}
         design = Design.build(_dense(X), share, overwrite=overwrite, **units)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
-        free, nothing = np.ones(targets.shape[1], dtype=np.bool_), layer.BasisFeatures.none(design)
-        data = nothing, targets, scaling, likelihood.Gaussian()
+        data = layer.BasisFeatures.none(design), targets, scaling, likelihood.Gaussian()
+        free = np.ones(targets.shape[1], dtype=np.bool_)
         constant = layer.OlsenProblem(*data, fit_intercept, free)
         constant, fit, kinds = layer.fit_tobit(
             constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
@@ -223,13 +223,11 @@ class Posterior:
 
     @classmethod
     def infer(
-        cls,
-        spectrum: Spectrum,
-        moments: FloatArray,
-        task_covariance: FloatArray,
-        noise_correlation: FloatArray,
+        cls, spectrum: Spectrum, moments: FloatArray, covariance: FloatArray, noise: FloatArray
     ) -> Self:
         """Condition on the moments XᵀWZ (D, T) of the features with the latents.
+
+        ``covariance`` is K, ``noise`` is R, (T, T) each.
 
         Examples
         --------
@@ -239,23 +237,18 @@ class Posterior:
         >>> Posterior.infer(spectrum, np.array([[2.0]]), np.eye(1), np.eye(1)).mean
         array([[0.5]])
         """
-        root = np.linalg.cholesky(noise_correlation)
+        root = np.linalg.cholesky(noise)
         # The shrunk correlation is far from singular: its inverse serves both, and is cheaper.
         whitener, _ = dtrtri(root, lower=1)
-        whitened = whitener @ task_covariance @ whitener.T
+        whitened = whitener @ covariance @ whitener.T
         task_variance, axes = np.linalg.eigh(0.5 * (whitened + whitened.T))
         task_variance = np.maximum(task_variance, np.finfo(np.float64).eps)
         along = moments @ (whitener.T @ axes)
         feature_root = np.sqrt(spectrum.feature_variance)[:, None]
         signal = spectrum.values[:, None] * task_variance
         shrunk = spectrum.directions.T @ (feature_root * along) * (task_variance / (signal + 1.0))
-        return cls(
-            spectrum=spectrum,
-            to_tasks=axes.T @ root.T,
-            task_variance=task_variance,
-            white=spectrum.directions @ shrunk,
-            gain=signal / (signal + 1.0),
-        )
+        white, gain = spectrum.directions @ shrunk, signal / (signal + 1.0)
+        return cls(spectrum, axes.T @ root.T, task_variance, white, gain)
 
     @property
     def mean(self) -> FloatArray:
@@ -319,15 +312,9 @@ def impute(
 
     fitted = problem.matrix @ coef
     fitted += intercept
-    low, high = problem.low, problem.high
-    mean, variance = np.empty((2, *fitted.shape))
-    if fill_moments(low, high, fitted, sigma, mean, variance):
-        closed = np.isfinite(low) & np.isfinite(high) & (low < high)
-        scale = np.broadcast_to(sigma, low.shape)[closed]
-        mean[closed], variance[closed] = likelihood.truncated_moments(
-            low[closed], high[closed], fitted[closed], scale
-        )
-    return Latents(fitted, mean, variance)
+    moments = np.empty((2, *fitted.shape))
+    fill_moments((problem.low, problem.high), fitted, sigma, moments)
+    return Latents(fitted, *moments)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
@@ -347,9 +334,7 @@ def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
     total = latents.residual.T @ (weight[:, None] * latents.residual)
     scale = np.sqrt(np.diag(total) + weight @ latents.variance)
     scale = np.where(scale > 0.0, scale, 1.0)
-    correlation = total / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)
     rows = float(weight.sum())
-    correlation *= rows / (rows + n_tasks)
+    correlation = total / np.outer(scale, scale) * (rows / (rows + n_tasks))
     np.fill_diagonal(correlation, 1.0)
     return np.asarray(correlation)

@@ -4,37 +4,34 @@ from typing import Any
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import is_closed, jit, open_entry
+from deeptobit.online.kernels import two_sided
 
 
 @jit
-def fill_moments(
-    low: FloatArray,
-    high: FloatArray,
-    fitted: FloatArray,
-    sigma: FloatArray,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> int:
-    """Write mean and variance of ε given low ≤ σ(η + ε) ≤ high; count closed intervals, left out.
+def fill_moments(ends: Any, fitted: FloatArray, sigma: FloatArray, moments: FloatArray) -> None:
+    """Write mean and variance of ε given low ≤ σ(η + ε) ≤ high.
 
     Parameters
     ----------
-    low, high, fitted, mean, variance : arrays of shape (N, T)
-        ``fitted`` is η, in units of σ.
+    ends : tuple of arrays of shape (N, T)
+        Low and high.
+    fitted : array of shape (N, T)
+        η, in units of σ.
     sigma : array of shape (T,)
+    moments : array of shape (2, N, T)
     """
-    closed = 0
+    low, high = ends
     for row in range(fitted.shape[0]):
         for task in range(fitted.shape[1]):
             start, end, eta = low[row, task], high[row, task], fitted[row, task]
-            if is_closed(start, end):
-                closed += 1
-                continue
             precision = 1.0 / sigma[task]
-            _, _, slope, curvature, _ = open_entry(start * precision - eta, end * precision - eta)
-            mean[row, task] = 0.0 - slope
-            variance[row, task] = max(1.0 - curvature, 0.0)
-    return closed
+            a, b = start * precision - eta, end * precision - eta
+            if is_closed(start, end):
+                _, slope, _, curvature, _, _ = two_sided(a, b)
+            else:
+                _, _, slope, curvature, _ = open_entry(a, b)
+            moments[0, row, task] = 0.0 - slope
+            moments[1, row, task] = max(1.0 - curvature, 0.0)
 
 
 # One tree on gradients and curvatures: the leaf whose split gains most is split first.
@@ -45,28 +42,27 @@ def fill_moments(
 
 
 @jit
-def _fill(codes: Any, rows: Any, gradient: Any, curvature: Any, sums: Any) -> Any:
-    """Sums of gradients and curvatures of some rows, in every bin of the features and in all."""
+def _fill(codes: Any, rows: Any, gradient: Any, curvature: Any, sums: Any, number: Any) -> None:
+    """Sums of gradients and curvatures of the rows of a leaf, in every bin and in all."""
     sums[:] = 0.0
-    n_features, total_g, total_h = codes.shape[1], 0.0, 0.0
+    number[:2] = 0.0
     for row in rows:
         g, h = gradient[row], curvature[row]
-        total_g += g
-        total_h += h
-        for feature in range(n_features):
+        number[0] += g
+        number[1] += h
+        for feature in range(codes.shape[1]):
             cell = codes[row, feature]
             sums[feature, cell, 0] += g
             sums[feature, cell, 1] += h
-    return total_g, total_h
 
 
 @jit
-def _find(sums: Any, n_bins: Any, gradient: float, curvature: float, growth: Any) -> Any:
-    """The best split of a leaf: gain, feature, last bin on the left, side of missing values."""
-    least, ridge = growth.least, growth.ridge
-    best, feature, cut, missing_left = 0.0, -1, 0, 0
+def _find(sums: Any, n_bins: Any, growth: Any, node: Any, number: Any) -> None:
+    """Write the best split of a leaf and what it gains; feature −1 if there is none."""
+    least, ridge, gradient, curvature = growth.least, growth.ridge, number[0], number[1]
+    node[0], number[2] = -1, 0.0
     if curvature < 2.0 * least:
-        return best, feature, cut, missing_left
+        return
     whole = gradient * gradient / (curvature + ridge)
     for column in range(len(n_bins)):
         table, n = sums[column], n_bins[column]
@@ -83,9 +79,8 @@ def _find(sums: Any, n_bins: Any, gradient: float, curvature: float, growth: Any
                     break
                 a, c = h + ridge, rest_h + ridge
                 gain = (g * g * c + rest_g * rest_g * a) / (a * c) - whole
-                if gain > best:
-                    best, feature, cut, missing_left = gain, column, b, side
-    return best, feature, cut, missing_left
+                if gain > number[2]:
+                    number[2], node[0], node[1], node[2] = gain, column, b, side
 
 
 @jit
@@ -97,10 +92,8 @@ def grow_tree(
     n_nodes, n_leaves = 1, 1
     order[: len(rows)] = rows
     node[0, 3], node[0, 5], node[0, 6], node[0, 7] = 0, 0, len(rows), 0
-    number[0, 0], number[0, 1] = _fill(codes, rows, gradient, curvature, histograms[0])
-    number[0, 2], node[0, 0], node[0, 1], node[0, 2] = _find(
-        histograms[0], n_bins, number[0, 0], number[0, 1], growth
-    )
+    _fill(codes, rows, gradient, curvature, histograms[0], number[0])
+    _find(histograms[0], n_bins, growth, node[0], number[0])
     while n_leaves < growth.leaves:
         parent, best = -1, 1e-12
         for at in range(n_nodes):
@@ -128,18 +121,14 @@ def grow_tree(
         small, large = (left, right) if middle - begin <= end - middle else (right, left)
         node[small, 7], node[large, 7] = n_leaves, slot
         part = order[node[small, 5] : node[small, 6]]
-        g, h = _fill(codes, part, gradient, curvature, histograms[n_leaves])
-        number[small, 0], number[small, 1] = g, h
-        number[large, 0], number[large, 1] = number[parent, 0] - g, number[parent, 1] - h
+        _fill(codes, part, gradient, curvature, histograms[n_leaves], number[small])
+        number[large, :2] = number[parent, :2] - number[small, :2]
         histograms[slot] -= histograms[n_leaves]
         n_leaves, n_nodes = n_leaves + 1, n_nodes + 2
         for child in (left, right):
             node[child, 3], number[child, 2] = 0, 0.0
             if n_leaves < growth.leaves:
-                sums = histograms[node[child, 7]]
-                number[child, 2], node[child, 0], node[child, 1], node[child, 2] = _find(
-                    sums, n_bins, number[child, 0], number[child, 1], growth
-                )
+                _find(histograms[node[child, 7]], n_bins, growth, node[child], number[child])
     for at in range(n_nodes):
         number[at, 3] = -number[at, 0] / (number[at, 1] + growth.ridge)
         if node[at, 3] == 0:

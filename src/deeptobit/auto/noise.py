@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,7 @@ from deeptobit.auto.recalibration import HeldOutScores, Recalibration, recalibra
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricNoise, TwoPiece
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
-_SKEWS = (0.35, 0.7, 1.05)  # in both directions
-_FAR_LESS_LIKELY = 3.0  # difference of negative log likelihoods
+_SKEWS = (0.35, 0.7, 1.05, -0.35, -0.7, -1.05)
 _ROUGHLY = 0.01  # tolerance to compare families
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 _SKEW_SD = 0.35  # of the prior of skews around 0, before it is estimated from all tasks
@@ -100,28 +98,21 @@ def _fall_back(
     """
     families = [likelihood.of_task(noise, task) for task in range(scores.x.shape[1])]
     differs = np.array([family != plain for family in families])
-    tasks = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
-    if not tasks.any():
+    suspect = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
+    if not suspect.any():
         return scores, noise, found
-    some, one_sigma = scores.of_tasks(tasks), scores.of_tasks(tasks).without_growth()
-    theirs = Recalibration(*np.array(found)[:, tasks])
+    one_sigma = scores.without_growth()
     before, _ = recalibrate(one_sigma, plain)
-    degenerate = (theirs.sigma < _NARROWEST * before.sigma) | (abs(theirs.growth) > _MOST_GROWTH)
-    losses = _held_out_losses(
-        some, likelihood.of_tasks(noise, np.flatnonzero(tasks).tolist()), theirs
-    )
-    worse = np.zeros_like(tasks)
+    degenerate = (found.sigma < _NARROWEST * before.sigma) | (abs(found.growth) > _MOST_GROWTH)
     limits = _TOLERATED * _held_out_losses(one_sigma, plain, before)
-    worse[tasks] = degenerate | ~(losses <= limits).all(axis=0)
+    within = (_held_out_losses(scores, noise, found) <= limits).all(axis=0)
+    worse = suspect & (degenerate | ~within)
     if not worse.any():
         return scores, noise, found
-    noise = likelihood.join_families(
-        [plain if worse[task] else family for task, family in enumerate(families)]
-    )
-    scores = scores.without_growth(worse)
-    start = np.array(found)
-    start[:, worse] = np.array(before)[:, worse[tasks]]
-    return scores, noise, recalibrate(scores, noise, Recalibration(*start))[0]
+    pairs = zip(worse.tolist(), families, strict=True)
+    noise = likelihood.join_families([plain if is_worse else family for is_worse, family in pairs])
+    scores, start = scores.without_growth(worse), Recalibration(*np.where(worse, before, found))
+    return scores, noise, recalibrate(scores, noise, start)[0]
 
 
 def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
@@ -135,77 +126,56 @@ def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) 
     return np.stack([np.exp(np.clip(nll, -300.0, 300.0)), squares])
 
 
+class _Choice(NamedTuple):
+    """A family for every task, its recalibration, and the loss of each task under it."""
+
+    families: list[Noise]
+    found: Recalibration
+    loss: FloatArray
+
+    def instead(self, scores: HeldOutScores, families: list[Noise]) -> "_Choice":
+        """Other families, from the same quartiles."""
+        start = match_quartiles(self.found, self.families, families)
+        noise = likelihood.join_families(families)
+        return _Choice(families, *recalibrate(scores, noise, start, _ROUGHLY))
+
+    def or_better(self, other: "_Choice", free: BoolArray, skew_sd: float) -> "_Choice":
+        """The families of the other in free tasks that are more likely under them."""
+        penalty = 0.5 * np.square([_skew(family) / skew_sd for family in other.families])
+        better = free & (other.loss + penalty < self.loss)
+        triples = zip(better.tolist(), other.families, self.families, strict=True)
+        return _Choice(
+            [new if is_better else old for is_better, new, old in triples],
+            Recalibration(*np.where(better, other.found, self.found)),
+            np.where(better, other.loss + penalty, self.loss),
+        )
+
+
 def _select_families(
     scores: HeldOutScores, families: Sequence[Noise]
 ) -> tuple[Noise, Recalibration]:
-    """The tails of every task, then its skew, then its tails again, by likelihood alone."""
-    selection = _Selection(scores.without_means(), families[0])
-    tasks = np.ones_like(scores.free[1])
-    for tail in families[1:]:  # where one is far too heavy, heavier ones are worse
-        tasks = selection.compare([tail] * len(tasks), tasks)
+    """The tails of every task, then its skew, then its tails again, by likelihood alone.
+
+    Skews have a prior that is estimated from all tasks.
+    """
+    scores, free = scores.without_means(), scores.free[1]
+    first = [families[0]] * len(free)
+    best, skew_sd = _Choice(first, *recalibrate(scores, families[0])), _SKEW_SD
+    for tail in families[1:]:
+        best = best.or_better(best.instead(scores, [tail] * len(free)), free, skew_sd)
     # The mean of a skewed noise is not 0, which an intercept has to make up for.
     if scores.free[0].any():
-        selection.compare_skews()
-    skews = np.array([_skew(family) for family in selection.families])
-    for tail in families if skews.any() else ():
-        selection.compare([_skewed(tail, skew) for skew in skews.tolist()], skews != 0.0)
-    return likelihood.join_families(selection.families), selection.found
-
-
-class _Selection:
-    """The best family of every task so far, with its recalibration."""
-
-    def __init__(self, scores: HeldOutScores, noise: Noise) -> None:
-        self._scores, self._free = scores, scores.free[1]
-        self._skew_sd = _SKEW_SD
-        self.families = [noise] * len(self._free)
-        self.found, self._loss = recalibrate(scores, noise)
-
-    def compare(self, families: list[Noise], tasks: BoolArray) -> BoolArray:
-        """Take the families of those tasks that are more likely under them.
-
-        Returns the tasks that are not far less likely.
-        """
-        found, loss = self._try(families, tasks)
-        self._take(families, found, loss)
-        return loss < self._loss + _FAR_LESS_LIKELY
-
-    def compare_skews(self) -> None:
-        """The same for skews, under a prior that is estimated from all tasks.
-
-        A task for which a skew is far less likely than none is not tried with larger ones.
-        """
-        symmetric, trials = self._loss, []
-        for skews in (_SKEWS, [-skew for skew in _SKEWS]):
-            tasks = np.ones_like(self._free)
-            for skew in skews:
-                families = [_skewed(tail, skew) for tail in self.families]
-                found, loss = self._try(families, tasks)
-                trials.append((skew, families, found, loss))
-                tasks = loss < symmetric + _FAR_LESS_LIKELY
-        losses = np.stack([symmetric, *(loss for *_, loss in trials)])[:, self._free]
-        self._skew_sd = skew_prior_sd(np.array([0.0, *(skew for skew, *_ in trials)]), losses)
-        for _, families, found, loss in trials:
-            self._take(families, found, loss)
-
-    def _try(self, families: list[Noise], tasks: BoolArray) -> tuple[Recalibration, FloatArray]:
-        """Recalibration and loss of some tasks; the loss of the others is inf."""
-        found = np.array(match_quartiles(self.found, self.families, families))
-        loss = np.full(len(tasks), np.inf)
-        if tasks.any():
-            start, scores = Recalibration(*found[:, tasks]), self._scores.of_tasks(tasks)
-            noise = likelihood.join_families(list(compress(families, tasks)))
-            found[:, tasks], loss[tasks] = recalibrate(scores, noise, start, _ROUGHLY)
-        return Recalibration(*found), loss
-
-    def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
-        skews = np.array([_skew(family) for family in families])
-        loss = loss + 0.5 * np.square(skews / self._skew_sd)
-        better = self._free & (loss < self._loss)
-        triples = zip(better.tolist(), families, self.families, strict=True)
-        self.families = [new if is_better else old for is_better, new, old in triples]
-        self.found = Recalibration(*np.where(better, found, self.found))
-        self._loss = np.where(better, loss, self._loss)
+        tails = best.families
+        trials = [best.instead(scores, [_skewed(tail, k) for tail in tails]) for k in _SKEWS]
+        losses = np.stack([best.loss, *(trial.loss for trial in trials)])[:, free]
+        skew_sd = skew_prior_sd(np.array([0.0, *_SKEWS]), losses)
+        for trial in trials:
+            best = best.or_better(trial, free, skew_sd)
+    skews = [_skew(family) for family in best.families]
+    for tail in families if any(skews) else ():
+        trial = best.instead(scores, [_skewed(tail, skew) for skew in skews])
+        best = best.or_better(trial, free & (np.array(skews) != 0.0), skew_sd)
+    return likelihood.join_families(best.families), best.found
 
 
 def _skewed(tail: Noise, skew: float) -> Noise:

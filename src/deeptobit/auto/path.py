@@ -14,7 +14,6 @@ from deeptobit.layer import SIGMA_FLOOR
 
 _FIRST_STEPS = 15  # many more fit the variances of the features to noise
 _STEPS = 10
-_POLISH_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -80,15 +79,9 @@ PATH = (
 
 def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
     """The intercept-only model, with tasks that share nothing."""
-    n_features, n_tasks = problem.matrix.shape[1], problem.low.shape[1]
-    return EvidenceState(
-        spectrum=spectrum,
-        task_covariance=np.eye(n_tasks),
-        coef=np.zeros((n_features, n_tasks)),
-        intercept=problem.intercept / problem.sigma,
-        sigma=problem.sigma,
-        freedom=np.zeros(n_tasks),
-    )
+    sigma, n_tasks = problem.sigma, len(problem.sigma)
+    coef, intercept = np.zeros((problem.matrix.shape[1], n_tasks)), problem.intercept / sigma
+    return EvidenceState(spectrum, np.eye(n_tasks), coef, intercept, sigma, np.zeros(n_tasks))
 
 
 class Expectation(NamedTuple):
@@ -128,14 +121,10 @@ def expect(
     imputed = np.add(latents.fitted, errors, out=latents.fitted)
     # Features are centred if there is an intercept: it has no part in the moments.
     intercept = problem.weight @ imputed / problem.total_weight * float(problem.fit_intercept)
-    rescaled = replace(
-        state,
-        coef=state.coef / factor,
-        intercept=state.intercept / factor,
-        sigma=state.sigma * factor,
-    )
     moments = problem.weighted_matrix.T @ imputed
-    return rescaled, Expectation(noise, moments / factor, intercept / factor)
+    scores: Any = {"coef": state.coef / factor, "intercept": state.intercept / factor}
+    state = replace(state, **scores, sigma=state.sigma * factor)
+    return state, Expectation(noise, moments / factor, intercept / factor)
 
 
 def maximise(
@@ -205,7 +194,7 @@ class EvidenceMember:
 
 
 def learn_path(
-    problem: EvidenceProblem, watch: Callable[[int], None] | None = None
+    problem: EvidenceProblem, watch: Callable[[], None] | None = None
 ) -> list[EvidenceState]:
     r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
 
@@ -213,7 +202,7 @@ def learn_path(
     covariance of the effects between tasks, R that of the noise. All are learned by EM. The path
     begins with separate tasks, ρ = 1, and has two branches along which they share more and more,
     with warm starts: one learns R, the other assumes independent noise, R = I.
-    ``watch`` is called with the number of layers done.
+    ``watch`` is called after each layer.
 
     Examples
     --------
@@ -234,7 +223,7 @@ def learn_path(
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
         states.append(learn(problem, before, prior, n_steps))
         if watch is not None:
-            watch(len(states))
+            watch()
     return states
 
 
@@ -266,8 +255,7 @@ def fit_members(
     for strength in strengths:
         layer = replace(state, spectrum=state.spectrum.scaled(strength))
         layer, _ = maximise(layer, expected, prior)
-        for _ in range(_POLISH_STEPS - 1):
-            layer, _ = em_step(problem, layer, prior)
+        layer, _ = em_step(problem, layer, prior)
         members.append(to_user(problem, layer))
     return members
 

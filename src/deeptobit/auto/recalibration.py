@@ -160,14 +160,11 @@ class HeldOutScores:
         return cls.build(*data, sigma, free, fit_intercept=fit_intercept)
 
     @cached_property
-    def directions(self) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of the scores by intercept and slope, and of log σ by itself and growth.
-
-        (2, N, T) each.
-        """
+    def directions(self) -> FloatArray:
+        """Derivatives of scores and log σ by their level and by slope and growth, (2, 2, N, T)."""
         one = np.ones_like(self.x)
         bent = likelihood.bend((self.x - self.middle) / self.width)
-        return np.stack([one, self.x]), np.stack([one, bent])
+        return np.array([[one, self.x], [one, bent]])
 
     @cached_property
     def standard_grid(self) -> ScoreGrid | None:
@@ -181,7 +178,7 @@ class HeldOutScores:
         intercept, slope, log_sigma, growth = point
         sigma = np.exp(log_sigma)
         if growth.any():
-            sigma = sigma * np.exp(growth * self.directions[1][1])
+            sigma = sigma * np.exp(growth * self.directions[1, 1])
         latent = intercept + slope * self.x
         noise = likelihood.with_grid(noise, self.standard_grid)
         return Predictive(noise, latent, sigma, self.lower, self.upper)
@@ -251,10 +248,7 @@ def _find_grid(
 
 
 def recalibrate(
-    scores: HeldOutScores,
-    noise: Noise,
-    start: Recalibration | None = None,
-    tol: float = _TOLERANCE,
+    scores: HeldOutScores, noise: Noise, start: Recalibration | None = None, tol: float = _TOLERANCE
 ) -> tuple[Recalibration, FloatArray]:
     r"""Fit :math:`y^* = a + c\,\eta + \sigma\varepsilon` to held-out scores η, by Newton steps.
 
@@ -437,38 +431,27 @@ def _prior_precision(scores: HeldOutScores) -> FloatArray:
 
 def _derivatives(scores: HeldOutScores, here: _Evaluation) -> tuple[FloatArray, FloatArray]:
     """Gradient (4, T) and Hessian (4, 4, T) by the free parameters."""
-    weight = scores.weight[:, None]
-    by_latent, by_log_sigma = scores.directions
-    slopes = by_latent * (weight * here.at.latent), by_log_sigma * (weight * here.at.log_sigma)
-    gradient = np.concatenate([part.sum(axis=1) for part in slopes])
+    slopes = scores.weight[:, None] * np.stack([here.at.latent, here.at.log_sigma])
+    gradient = np.einsum("aint,ant->ait", scores.directions, slopes).reshape(here.point.shape)
     gradient += _prior_precision(scores)[:, None] * (here.point - _IDENTITY)
     hessian = _likelihood_hessian(scores, here)
     if scores.mean_weight.any():
-        slope, sigma_slope = here.predictive.mean_slopes()
-        by_sigma = by_log_sigma * here.predictive.sigma * sigma_slope
-        mean = np.concatenate([by_latent * slope, by_sigma])
+        by_latent, by_sigma = here.predictive.mean_slopes()
+        slopes = np.stack([by_latent, here.predictive.sigma * by_sigma])
+        mean = (scores.directions * slopes[:, None]).reshape(4, *scores.x.shape)
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
-        hessian += _weighted_products(mean, scores.mean_weight, mean)
+        hessian += np.einsum("int,nt,jnt->ijt", mean, scores.mean_weight, mean)
     return np.where(scores.free, gradient, 0.0), _of_free(scores, hessian)
 
 
 def _likelihood_hessian(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
     """Second derivatives of the negative log likelihood and of the priors, (4, 4, T)."""
-    weight, at = scores.weight[:, None], here.at
-    by_latent, by_log_sigma = scores.directions
-    hessian = np.empty((4, 4, scores.x.shape[1]))
-    hessian[:2, :2] = _weighted_products(by_latent, weight * at.latent_latent, by_latent)
-    hessian[:2, 2:] = _weighted_products(by_latent, weight * at.latent_log_sigma, by_log_sigma)
-    hessian[2:, :2] = hessian[:2, 2:].transpose(1, 0, 2)
-    hessian[2:, 2:] = _weighted_products(
-        by_log_sigma, weight * at.log_sigma_log_sigma, by_log_sigma
-    )
-    return hessian + np.diag(_prior_precision(scores))[:, :, None]
-
-
-def _weighted_products(left: FloatArray, weight: FloatArray, right: FloatArray) -> FloatArray:
-    """Sums over rows of the products of all pairs of directions."""
-    return np.stack([(part * weight * right).sum(axis=1) for part in left])
+    at, by = here.at, scores.directions
+    of_both = at.latent_log_sigma
+    second = np.array([[at.latent_latent, of_both], [of_both, at.log_sigma_log_sigma]])
+    second *= scores.weight[:, None]
+    hessian = np.einsum("aint,abnt,bjnt->aibjt", by, second, by).reshape(4, 4, -1)
+    return np.asarray(hessian + np.diag(_prior_precision(scores))[:, :, None])
 
 
 def _of_free(scores: HeldOutScores, hessian: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import chain, compress, count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -29,6 +29,8 @@ _ROWS = 512  # whose errors are multiplied at a time: all members on all rows wo
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
 _EXPLAINED_OF_TASK = 0.99  # and of those of every single task
+Units = dict[str, bool]  # fit_intercept and standardize
+Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def fit_stack(
     standardize: bool,
     scoring: Scoring,
     n_jobs: int | None,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> EvidenceStack:
     """Fit the path to the training rows of every fold, weigh, fit to all rows, recalibrate.
 
@@ -104,21 +106,17 @@ def fit_stack(
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
     strengths = (1.0,) if len(targets) > max(MANY_ROWS, _PER_FEATURE * X.shape[1]) else STRENGTHS
     units = {"fit_intercept": fit_intercept, "standardize": standardize}
-    total = len(folds) * len(PATH)
-    watches: list[Any] = [None] * len(folds)
-    if watch is not None and effective_n_jobs(n_jobs) == 1:
-        starts = range(0, total, len(PATH))
-        watches = [lambda done, start=start: watch(start + done, total) for start in starts]
-    paths = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_path)(X, held_out, fold, strengths, units, each)
-        for fold, each in zip(folds, watches, strict=True)
-    )
-    moments = [
-        error_moments(held_out, fold, X[fold.test], done.members)
-        for fold, done in zip(folds, paths, strict=True)
-    ]
+    numbers, in_turn = count(1), effective_n_jobs(n_jobs) == 1
+
+    def learned() -> None:
+        watch(next(numbers), len(folds) * len(PATH))
+
+    given = held_out, strengths, units, learned if in_turn else None
+    paths = Parallel(n_jobs=n_jobs)(delayed(_fit_path)(X, fold, *given) for fold in folds)
+    done = list(zip(folds, (each.members for each in paths), strict=True))
+    moments = [error_moments(held_out, fold, X[fold.test], members) for fold, members in done]
     weights = stacking_weights(np.sum(moments, axis=0))
-    layers = [average(done.members, weights) for done in paths]
+    layers = [average(members, weights) for _, members in done]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
     layer, priors = _fit_again(problem, paths, weights, strengths)
@@ -136,13 +134,16 @@ def fit_stack(
         alpha=layer.alpha,
         weights=weights,
         settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
-        member_scores=_member_scores(held_out, X, paths, moments, scoring),
+        member_scores=_member_scores(held_out, X, done, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
-        fit_times=np.array([done.seconds for done in paths]),
+        fit_times=np.array([each.seconds for each in paths]),
         kinds=problem.kinds,
         latents=latents,
-        draws=StackDraws((X, targets, weight), priors, recalibration, **units),
+        draws=StackDraws((X, targets, weight), priors, recalibration, units),
     )
+
+
+Fitted = list[tuple[Fold, list[EvidenceMember]]]  # all members, by fold
 
 
 class _Path(NamedTuple):
@@ -154,12 +155,7 @@ class _Path(NamedTuple):
 
 
 def _fit_path(
-    X: Any,
-    held_out: HeldOut,
-    fold: Fold,
-    strengths: tuple[float, ...],
-    units: dict[str, bool],
-    watch: Callable[[int], None] | None,
+    X: Any, fold: Fold, held_out: HeldOut, strengths: Sequence[float], units: Units, watch: Any
 ) -> _Path:
     started = perf_counter()
     with one_blas_thread():  # here too: a job in another process has a limit of its own
@@ -176,28 +172,21 @@ def _fit_path(
 
 
 def _fit_again(
-    problem: EvidenceProblem,
-    paths: list[_Path],
-    weights: FloatArray,
-    strengths: tuple[float, ...],
+    problem: EvidenceProblem, paths: list[_Path], weights: FloatArray, strengths: tuple[float, ...]
 ) -> tuple[EvidenceMember, list["WeighedPrior"]]:
     """The average of the members that have weight, fitted to all rows, and their priors.
 
     Their priors are those of the folds, averaged.
     """
     members, priors = [], []
-    table = weights.reshape(len(PATH), len(strengths))
-    for prior, row, states in zip(
-        PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
-    ):
-        wanted = list(compress(strengths, row > 0.0))
+    for place, row in enumerate(weights.reshape(len(PATH), len(strengths))):
+        wanted = list(compress(zip(strengths, row.tolist(), strict=True), row > 0.0))
         if wanted:
+            prior, states = PATH[place], [done.states[place] for done in paths]
             state = path.mean_state(problem, states)
-            members += path.fit_members(problem, state, prior, wanted)
+            members += path.fit_members(problem, state, prior, [c for c, _ in wanted])
             state = replace(state, spectrum=state.spectrum.without_directions())
-            shares = compress(row.tolist(), row > 0.0)
-            found = zip(wanted, shares, strict=True)
-            priors += [WeighedPrior(prior, each, share, state) for each, share in found]
+            priors += [WeighedPrior(prior, *pair, state) for pair in wanted]
     return average(members, weights[weights > 0.0]), priors
 
 
@@ -240,9 +229,7 @@ def error_moments(
 
 def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceMember:
     """The layer with averaged parameters."""
-    used = np.flatnonzero(weights > 0.0)
-    chosen, weights = [members[index] for index in used.tolist()], weights[used]
-
+    chosen, weights = list(compress(members, weights > 0.0)), weights[weights > 0.0]
     mean = {
         name: np.tensordot(weights, np.stack([getattr(one, name) for one in chosen]), axes=1)
         for name in ("coef", "intercept", "sigma")
@@ -252,20 +239,17 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
 
 
 def _member_scores(
-    held_out: HeldOut, X: Any, paths: list[_Path], moments: list[FloatArray], scoring: Scoring
+    held_out: HeldOut, X: Any, done: Fitted, moments: list[FloatArray], scoring: Scoring
 ) -> FloatArray:
     """Scores of every member on every fold, (K, n_folds)."""
-    columns = []
-    for fold, done, products in zip(held_out.folds, paths, moments, strict=True):
-        if scoring == "r2":
-            column = [held_out.r2(fold, error) for error in np.diag(products).tolist()]
-        else:
-            column = [
-                held_out.score(fold, member.latent(X[fold.test]), member.sigma, scoring)
-                for member in done.members
-            ]
-        columns.append(column)
-    return np.array(columns).T
+    if scoring == "r2":
+        pairs = zip(held_out.folds, moments, strict=True)
+        return np.array([held_out.r2(fold, np.diag(products)) for fold, products in pairs]).T
+
+    def score(fold: Fold, member: EvidenceMember) -> float:
+        return held_out.score(fold, member.latent(X[fold.test]), member.sigma, scoring)
+
+    return np.array([[score(fold, member) for member in members] for fold, members in done]).T
 
 
 def truncate_rank(
@@ -340,14 +324,14 @@ class StackDraws:
         The features (N, D), outcomes (N, T) and weights (N,) that the layer was fitted to.
     priors : sequence of WeighedPrior
     recalibration : Recalibration
-    fit_intercept, standardize : bool
+    units : dict
+        ``fit_intercept`` and ``standardize``.
     """
 
-    rows: tuple[Any, CensoredTargets, FloatArray]
+    rows: Rows
     priors: Sequence[WeighedPrior]
     recalibration: Recalibration
-    fit_intercept: bool
-    standardize: bool
+    units: Units
 
     def draw(
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
@@ -363,19 +347,13 @@ class StackDraws:
         return self._fit((X, targets, weight), random, around_zero=True, learned=True)
 
     def _fit(
-        self,
-        rows: tuple[Any, CensoredTargets, FloatArray],
-        random: np.random.RandomState,
-        *,
-        around_zero: bool,
-        learned: bool,
+        self, rows: Rows, random: np.random.RandomState, *, around_zero: bool, learned: bool
     ) -> tuple[NetworkLayer, ...]:
         X, targets, weight = rows
         share = np.array([each.weight for each in self.priors])
         prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
-        units = {"fit_intercept": self.fit_intercept, "standardize": self.standardize}
         with one_blas_thread():
-            problem = EvidenceProblem.build(X, targets, weight, **units)
+            problem = EvidenceProblem.build(X, targets, weight, **self.units)
             variance = state.spectrum.feature_variance
             if not around_zero:  # a feature that has left may have effects too small to be seen
                 variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))

@@ -261,8 +261,6 @@ class _Judge:
         """Negative log likelihood of the entries, and a Newton step in log σ after it."""
         rows, tasks = self.rows, np.flatnonzero(self.going)
         nll = self.losses[-1].copy() if self.losses else np.zeros_like(rows.low)
-        if not len(tasks):
-            return nll
         ends = rows.low[:, tasks], rows.high[:, tasks]
         at = evaluate(self.noise, *ends, self.scores[:, tasks], self.sigma[tasks])
         slope, bend = rows.weight @ at.log_sigma, rows.weight @ at.log_sigma_log_sigma
@@ -494,9 +492,7 @@ class TreeTable:
         free, noise = problem.free_sigma[tasks], self.held_out.noise
         return boost(self.bins, entries.of(learn), judges, sigma, free, growth, noise, rounds)
 
-    def _to_trees(
-        self, boosted: Boosted, rounds: Rows, tasks: Rows, growth: Growth = TREES
-    ) -> Trees:
+    def _to_trees(self, boosted: Boosted, rounds: Rows, tasks: Rows, growth: Growth) -> Trees:
         """The first trees of every task that has any, in the user's units."""
         used, scaling = np.flatnonzero(rounds), self.problem.scaling
         grown, output = [], []

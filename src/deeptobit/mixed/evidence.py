@@ -76,8 +76,7 @@ class Point(NamedTuple):
     effects: Effects
 
 
-@dataclass(frozen=True)
-class Visits:
+class Visits(NamedTuple):
     """What is known of people, row by row, in standard units.
 
     Parameters
@@ -137,27 +136,20 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    visits: Visits,
-    mean: FloatArray,
-    effects: Effects,
-    *,
-    n_nodes: int = 0,
-    by_person: bool = False,
+    visits: Visits, mean: FloatArray, effects: Effects, *, n_nodes: int = 0, by_person: bool = False
 ) -> Evidence:
     """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
     if n_nodes:
         return integrate(visits, mean, effects, n_nodes, by_person=by_person)
     from deeptobit.mixed import kernels  # compiled where they are needed
 
-    n_people, share = len(visits.weight), np.ones(len(visits.weight))
-    width = sum(part.size for part in effects)
+    n_people, width = len(visits.weight), sum(part.size for part in effects)
+    if by_person:
+        visits = visits._replace(weight=np.ones(n_people))
     log_z, (pull, tau, nu) = np.empty(n_people), np.zeros((3, *mean.shape))
     slopes, sweeps = np.zeros((n_people if by_person else 1, width)), np.empty(n_people, np.int64)
-    kernels.propagate(
-        *(visits.starts, visits.low, visits.high, mean, visits.z, *effects),
-        *(share if by_person else visits.weight, tau, nu, log_z, pull, slopes, sweeps),
-        *(_TOL, _SWEEPS),
-    )
+    found = log_z, pull, tau, nu, slopes, sweeps
+    kernels.propagate(visits, mean, effects, found, _TOL, _SWEEPS)
     unconverged = int((sweeps < 0).sum())
     return Evidence(log_z, pull, tau, nu, slopes if by_person else slopes[0], unconverged)
 
@@ -169,9 +161,8 @@ def integrate(
 
     Outcomes are then independent, and each has an integral over its own effects u.
     """
-    rule = _product_rule(n_nodes, effects.own.shape[1])
-    tasks = enumerate(zip(effects.own, effects.sigma, strict=True))
-    found = [_integrate_task(visits, mean, task, *each, *rule) for task, each in tasks]
+    rule, tasks = _product_rule(n_nodes, effects.own.shape[1]), range(len(effects.sigma))
+    found = [_integrate_task(visits, mean, effects, task, rule) for task in tasks]
     log_z, pulls, by_own, by_sigma = zip(*found, strict=True)
     slopes = np.column_stack([*by_own, *by_sigma])
     slopes, none = slopes if by_person else visits.weight @ slopes, np.zeros(mean.shape)
@@ -179,18 +170,13 @@ def integrate(
 
 
 def _integrate_task(
-    visits: Visits,
-    mean: FloatArray,
-    task: int,
-    own: FloatArray,
-    sigma: float,
-    nodes: FloatArray,
-    weights: FloatArray,
+    visits: Visits, mean: FloatArray, effects: Effects, task: int, rule: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
     """Log evidence of one outcome, its slopes by m, and those of every person by C and log σ."""
+    own, scale = effects.own[task], effects.sigma[[task]]
     first, person = visits.starts[:-1], visits.of_rows(np.arange(len(visits.weight)))
     load, n_people, q = visits.z @ own, len(first), len(own)
-    low, high, scale = visits.low[:, [task]], visits.high[:, [task]], np.array([sigma])
+    low, high = visits.low[:, [task]], visits.high[:, [task]]
 
     def at(u: FloatArray) -> list[FloatArray]:
         latent = mean[:, task] + (load * u[person]).sum(axis=1)
@@ -217,10 +203,10 @@ def _integrate_task(
         return inside - np.add.reduceat(nll, first), point, slope, by_scale
 
     total = np.full(n_people, -np.inf)
-    for node, weight in zip(nodes, weights, strict=True):
+    for node, weight in zip(*rule, strict=True):
         total = np.logaddexp(total, np.log(weight) + log_ratio(node)[0])
     pull, by_own, by_sigma = np.zeros(len(mean)), np.zeros((n_people, q, q)), np.zeros(n_people)
-    for node, weight in zip(nodes, weights, strict=True):
+    for node, weight in zip(*rule, strict=True):
         ratio, point, slope, by_scale = log_ratio(node)
         share = weight * np.exp(ratio - total)
         pull -= share[person] * slope
@@ -328,14 +314,14 @@ class MixedProblem:
 
     def around(self, mean: FloatArray) -> "MixedProblem":
         """The problem of what is left around given fixed effects (N, T): no features."""
-        visits = replace(self.visits, low=self.visits.low - mean, high=self.visits.high - mean)
-        none = np.zeros((len(mean), 0))
+        low, high = self.visits.low - mean, self.visits.high - mean
+        visits, none = self.visits._replace(low=low, high=high), np.zeros((len(mean), 0))
         return replace(self, visits=visits, features=none, ridge=np.zeros(0))
 
     def with_effects(self, n_effects: int) -> "MixedProblem":
         """The same with the first of the effects per person."""
         z = np.ascontiguousarray(self.visits.z[:, :n_effects])
-        return replace(self, visits=replace(self.visits, z=z))
+        return replace(self, visits=self.visits._replace(z=z))
 
     def where(self, rows: BoolArray) -> "MixedProblem":
         """The problem of some rows (N,)."""
@@ -420,13 +406,9 @@ class MixedProblem:
         lower, shared, visit, log_sigma = (rest[place] for place in self._places)
         own = np.zeros((n_tasks, q, q))
         own[(slice(None), *self._lower)] = lower.reshape(n_tasks, q * (q + 1) // 2)
-        effects = Effects(
-            own,
-            shared.reshape(n_tasks, q, self.n_shared),
-            visit.reshape(n_tasks, self.n_visit),
-            np.exp(log_sigma),
-        )
-        return Point(coef, intercept, effects)
+        shared = shared.reshape(n_tasks, q, self.n_shared)
+        visit = visit.reshape(n_tasks, self.n_visit)
+        return Point(coef, intercept, Effects(own, shared, visit, np.exp(log_sigma)))
 
     def effect_slopes(self, slopes: FloatArray) -> FloatArray:
         """Slopes (..., K) by the parameters of the random effects, from those by C, L, γ, log σ."""

@@ -26,6 +26,7 @@ MOST_PARAMETERS = 1500
 _STEP = 1e-4  # of finite differences, in standard units
 _NO_INFORMATION = 1e-6  # relative to the largest eigenvalue of the scaled information
 _MOVES = 1e-2  # share of a number's slope along directions without information
+Names = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,9 @@ class EffectUnits:
 
     def covariance(self, effects: Effects) -> FloatArray:
         """Ψ in the user's units, (Tq, Tq)."""
-        n_tasks, q = effects.own.shape[:2]
-        by_task = self.of_effects(q)
-        standard = effects.covariance().reshape(n_tasks, q, n_tasks, q)
-        total = np.einsum("tij,tjsk,slk->tisl", by_task, standard, by_task, optimize=True)
-        return np.asarray(total.reshape(n_tasks * q, n_tasks * q))
+        by_task = self.of_effects(effects.own.shape[1])
+        own, shared = by_task @ effects.own, by_task @ effects.shared
+        return effects._replace(own=own, shared=shared).covariance()
 
 
 @dataclass(frozen=True)
@@ -96,10 +95,7 @@ class MixedUnits(EffectUnits):
 
 
 def reported_terms(
-    targets: Sequence[str],
-    features: Sequence[str],
-    constants: Sequence[str],
-    effects: Sequence[str],
+    targets: Names, features: Names, constants: Names, effects: Names
 ) -> list[tuple[str, str]]:
     """Target and term of every number of :meth:`MixedUnits.report`; constants have a term each."""
     names = [

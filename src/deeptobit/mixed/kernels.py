@@ -11,24 +11,19 @@ singular is a loading of 0, and nothing is inverted but matrices that are at lea
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray, IntArray
-from deeptobit.likelihood.kernels import (
-    cholesky,
-    jit,
-    jit_inside,
-    open_entry,
-    solve_lower,
-    solve_upper,
-)
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import kernels
+from deeptobit.likelihood.kernels import cholesky, jit, solve_lower, solve_upper
 from deeptobit.online.kernels import two_sided
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@jit_inside
+@kernels.jit_inside
 def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, float, float, float]:
     """Log likelihood of an entry around a normal score, and its derivatives.
 
@@ -36,7 +31,7 @@ def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, fl
     """
     a, b = (low - mean) / scale, (high - mean) / scale
     if low == high or math.isinf(low) or math.isinf(high):
-        z, nll, slope, curvature, observed = open_entry(a, b)
+        z, nll, slope, curvature, observed = kernels.open_entry(a, b)
         value, by_scale = -nll - observed * math.log(scale), -z * slope - observed
     else:
         nll, slope, by_scale, curvature, _, _ = two_sided(a, b)
@@ -55,24 +50,7 @@ def _times(z: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
 
 @jit
 def propagate(
-    starts: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    mean: FloatArray,
-    z: FloatArray,
-    own: FloatArray,
-    shared: FloatArray,
-    visit: FloatArray,
-    sigma: FloatArray,
-    counted: FloatArray,
-    tau: FloatArray,
-    nu: FloatArray,
-    log_z: FloatArray,
-    pull: FloatArray,
-    slopes: FloatArray,
-    sweeps: IntArray,
-    tol: float,
-    most: int,
+    visits: Any, mean: FloatArray, effects: Any, found: Any, tol: float, most: int
 ) -> None:
     r"""Expectation propagation person by person, sites kept; the evidence and its slopes.
 
@@ -84,23 +62,21 @@ def propagate(
 
     Parameters
     ----------
-    starts : array of shape (n + 1,)
-        The first row of every person, and the number of rows.
-    low, high, mean : arrays of shape (N, T)
-        Ends of the entries, NaN where missing, and m.
-    z : array of shape (N, q)
-    own, shared, visit, sigma : arrays of shape (T, q, q), (T, q, R), (T, G) and (T,)
+    visits : Visits
+        Their weight is how often every person counts in the slopes.
+    mean : array of shape (N, T)
+        m.
+    effects : Effects
         C, L, γ and σ.
-    counted : array of shape (n,)
-        How often every person counts in the slopes.
-    tau, nu : arrays of shape (N, T)
-        Sites; those of censored entries are the start and the result.
-    log_z, pull, slopes, sweeps : arrays of shape (n,), (N, T), (n or 1, K) and (n,)
-        Results: log evidence, its slopes by m, those by C, L, γ and log σ, which are added to what
-        is there, person by person or in one row; negative if not converged.
+    found : tuple of arrays of shape (n,), (N, T), (N, T), (N, T), (n or 1, K) and (n,)
+        Results: log evidence; its slopes by m; the sites τ and ν, of which those of censored
+        entries are the start too; slopes by C, L, γ and log σ, which are added to what is there,
+        person by person or in one row; sweeps, negative if not converged.
     tol, most : float, int
         Largest change of a site, relative to its entry, and sweeps at most.
     """
+    (starts, low, high, z, counted), (own, shared, visit, sigma) = visits, effects
+    log_z, pull, tau, nu, slopes, sweeps = found
     n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
     n_shared, n_visit = shared.shape[2], visit.shape[1]
     longest = np.diff(starts).max()
@@ -122,9 +98,11 @@ def propagate(
         by_task = n_visits * n_visit <= n_tasks * n_own
         n_inner, n_outer, n_in, n_out = n_visits, n_tasks, n_visit, n_own
         by_own, by_visit = by_outer[n_shared:], scaled[:]
+        of_own, of_visit = outer[:, :, n_shared:], inner[:, :, :]
         if by_task:
             n_inner, n_outer, n_in, n_out = n_tasks, n_visits, n_own, n_visit
             by_own, by_visit = scaled[:], by_outer[n_shared:]
+            of_own, of_visit = inner[:, :, :], outer[:, :, n_shared:]
         size, n_reach = n_shared + n_outer * n_out, n_shared + n_out
         into, times, n_censored = slopes[person % len(slopes)], counted[person], 0
         for v in range(n_visits):
@@ -138,12 +116,8 @@ def propagate(
                 else:
                     n_censored += 1
                 _times(z[row], shared[t], outer[v, t, :n_shared])
-                if by_task:
-                    _times(z[row], own[t], inner[v, t, :n_own])
-                    outer[v, t, n_shared:n_reach] = visit[t]
-                else:
-                    inner[v, t, :n_visit] = visit[t]
-                    _times(z[row], own[t], outer[v, t, n_shared:n_reach])
+                _times(z[row], own[t], of_own[v, t, :n_own])
+                of_visit[v, t, :n_visit] = visit[t]
         step, change, sweep = 1.0, math.inf, 0
         while True:
             # The posterior of all effects, given the sites.
@@ -185,10 +159,8 @@ def propagate(
                         rest = cross[a, i, j]
                         for k in range(i):
                             rest -= root[a, i, k] * cross[a, k, j]
-                        cross[a, i, j] = rest / root[a, i, i]
-                for i in range(n_in):
-                    for j in range(size):
-                        by = cross[a, i, j]
+                        by = rest / root[a, i, i]
+                        cross[a, i, j] = by
                         core_right[j] -= by * right[a, i]
                         if by != 0.0:
                             for k in range(j + 1):

@@ -111,12 +111,10 @@ def person_loads(z: FloatArray, effects: Effects) -> FloatArray:
     Of shape (N, T, Tq + R).
     """
     n_tasks, q = effects.own.shape[:2]
-    loads = np.zeros((len(z), n_tasks, n_tasks * q + effects.shared.shape[2]))
-    own = np.einsum("nq,tqk->ntk", z, effects.own)
-    for task in range(n_tasks):
-        loads[:, task, task * q : (task + 1) * q] = own[:, task]
-    loads[..., n_tasks * q :] = np.einsum("nq,tqk->ntk", z, effects.shared)
-    return loads
+    own, tasks = np.zeros((len(z), n_tasks, n_tasks, q)), np.arange(n_tasks)
+    own[:, tasks, tasks] = np.einsum("nq,tqk->ntk", z, effects.own)
+    shared = np.einsum("nq,tqk->ntk", z, effects.shared)
+    return np.concatenate([own.reshape(len(z), n_tasks, n_tasks * q), shared], axis=2)
 
 
 def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) -> Posterior:

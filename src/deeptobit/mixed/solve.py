@@ -5,7 +5,8 @@ The latter are chosen by fits without the last visits of some people, who are th
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,14 @@ from deeptobit.targets import recorded_values
 
 SIGMA_FLOOR = 1e-3  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
+_LOG_SIGMA = np.log([SIGMA_FLOOR, 1e3])
 _SECANTS = 30
 _RESTARTS, _ROUNDING = 5, 1e-10
 _CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
+Watch = Callable[[str], None]  # told what is being done
 
 
 @dataclass(frozen=True)
@@ -75,38 +78,32 @@ def solve(
     *,
     tol: float,
     max_iter: int,
-    watch: Callable[[str], None] | None = None,
+    watch: Watch = lambda text: None,
     hold_effects: bool = False,
 ) -> Solution:
     """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
-    n_evaluations = 0
+    numbers, theta = count(1), problem.pack(point)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal n_evaluations
         found, gradient, _ = problem.evaluate(theta)
-        n_evaluations += 1
-        if watch is not None:
-            watch(f"evaluation {n_evaluations}, objective {found:.6f}")
+        watch(f"evaluation {next(numbers)}, objective {found:.6f}")
         return found, gradient
 
-    theta = problem.pack(point)
     bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
-    n_tasks = problem.shape[1]
-    for task, free in enumerate(np.broadcast_to(problem.free_sigma, n_tasks)):
-        bounds[task - n_tasks] = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
+    bounds[-problem.shape[1] :] = np.where(np.reshape(problem.free_sigma, (-1, 1)), _LOG_SIGMA, 0.0)
     if hold_effects:
-        first = len(theta) - problem.n_effects
-        bounds[first:] = theta[first:, None]
+        bounds[-problem.n_effects :] = theta[-problem.n_effects :, None]
     lowest, highest = bounds.T
-    options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
-    options["maxcor"] = _SECANTS
+    options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "maxcor": _SECANTS}
+    options |= {"ftol": 0.0, "gtol": tol}
     n_iter, before, settled, curved = 0, np.inf, False, 0
 
-    def look(theta: FloatArray) -> tuple[float, FloatArray, int]:
-        """Objective, gradient without what is held, and people whose sites did not settle."""
+    def look(theta: FloatArray) -> tuple[float, FloatArray, float, int]:
+        """Objective, free part of its gradient and size of that, people who did not settle."""
         found, gradient, unconverged = problem.evaluate(theta)
         held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
-        return found, np.where(held, 0.0, gradient), unconverged
+        gradient = np.where(held, 0.0, gradient)
+        return found, gradient, float(np.abs(gradient).max(initial=0.0)), unconverged
 
     for _ in range(_RESTARTS):
         result = minimize(
@@ -115,8 +112,7 @@ def solve(
         theta, n_iter = result.x, n_iter + int(result.nit)
         if result.nit >= curved:
             curved, inverse = result.nit, result.hess_inv
-        found, gradient, unconverged = look(theta)
-        norm = float(np.abs(gradient).max(initial=0.0))
+        found, gradient, norm, unconverged = look(theta)
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
         if settled or n_iter >= max_iter:
@@ -127,13 +123,11 @@ def solve(
         step = np.where(gradient == 0.0, 0.0, inverse @ gradient)
         closer = np.clip(theta - step, lowest, highest)
         further = look(closer)
-        if np.abs(further[1]).max(initial=0.0) > _CLOSER * norm:
+        if further[2] > _CLOSER * norm:
             break
-        theta, (found, gradient, unconverged) = closer, further
-        norm = float(np.abs(gradient).max(initial=0.0))
-    point = problem.unpack(theta)
+        theta, (found, gradient, norm, unconverged) = closer, further
     converged = bool(settled and not unconverged)
-    return Solution(problem, point, found, norm, n_iter, converged)
+    return Solution(problem, problem.unpack(theta), found, norm, n_iter, converged)
 
 
 def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
@@ -187,12 +181,7 @@ class CrossFit(NamedTuple):
 
 
 def cross_fit(
-    problem: MixedProblem,
-    norms: FloatArray,
-    order: IntArray,
-    *,
-    max_iter: int,
-    watch: Callable[[str], None],
+    problem: MixedProblem, norms: FloatArray, order: IntArray, *, max_iter: int, watch: Watch
 ) -> CrossFit:
     """Choose the ridge where features are many, so that residuals are those of other people.
 
@@ -243,16 +232,18 @@ class Structure(NamedTuple):
     shrinkage: float
 
 
-def fit_structure(
-    problem: MixedProblem, structure: Structure, alone: Solution | None = None, **settings: Any
-) -> Solution:
-    """The fit with given random effects, by way of the one without factors, if it is not given."""
-    if alone is None:
-        alone = solve(problem.with_factors(0, 0, 0.0), start(problem), **settings)
+def fit_structure(problem: MixedProblem, structure: Structure, **settings: Any) -> Solution:
+    """The fit with given random effects, by way of the one without factors."""
+    alone = solve(problem.with_factors(0, 0, 0.0), start(problem), **settings)
+    return with_factors(alone, structure, **settings)
+
+
+def with_factors(alone: Solution, structure: Structure, **settings: Any) -> Solution:
+    """The fit with the factors of a structure, from the one without any."""
     _, n_shared, n_visit, shrinkage = structure
     if not n_shared and not n_visit:
         return alone
-    joint = problem.with_factors(n_shared, n_visit, shrinkage)
+    joint = alone.problem.with_factors(n_shared, n_visit, shrinkage)
     return solve(joint, add_factors(alone, n_shared, n_visit), **settings)
 
 
@@ -262,19 +253,15 @@ class HiddenVisits:
 
     Parameters
     ----------
-    problem : MixedProblem
-        With all effects per person that may be asked for.
+    problem, rest : MixedProblem
+        With and without the hidden rows, with all effects per person that may be asked for.
     hidden : bool array of shape (N,)
         Nobody loses all rows.
     """
 
     problem: MixedProblem
+    rest: MixedProblem
     hidden: BoolArray
-
-    @cached_property
-    def rest(self) -> MixedProblem:
-        """The problem without the hidden rows."""
-        return self.problem.where(~self.hidden)
 
     def scores(self, found: Solution) -> FloatArray:
         """Mean ranked probability score of every hidden visit, weighted by nobody, (n,).
@@ -320,17 +307,12 @@ def hide_last_visits(problem: MixedProblem, seed: int) -> list[HiddenVisits]:
         hidden = np.zeros(len(visits.low), dtype=np.bool_)
         hidden[part] = True
         if len(part):
-            folds.append(HiddenVisits(problem, hidden))
+            folds.append(HiddenVisits(problem, problem.where(~hidden), hidden))
     return folds
 
 
 def choose_structure(
-    problem: MixedProblem,
-    wanted: dict[str, Any],
-    *,
-    seed: int,
-    max_iter: int,
-    watch: Callable[[str], None],
+    problem: MixedProblem, wanted: dict[str, Any], *, seed: int, max_iter: int, watch: Watch
 ) -> tuple[Structure, list[dict[str, Any]]]:
     """The random effects with which hidden last visits are forecast best.
 
@@ -340,27 +322,26 @@ def choose_structure(
     in the order of time.
     """
     folds = hide_last_visits(problem, seed)
-    tried: list[dict[str, Any]] = []
-    alone: dict[tuple[int, int], Solution] = {}
+    tried: dict[Structure, float] = {}
     settings: dict[str, Any] = {"tol": _SEARCH_TOL, "max_iter": max_iter}
+
+    @cache
+    def alone(number: int, n_effects: int) -> Solution:
+        """The fit to a fold without factors."""
+        rest = folds[number].rest.with_effects(n_effects)
+        return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
         watch(f"hidden last visits, {len(tried) + 1} structures tried")
         scores, schwarz = [], 0.0
         for number, fold in enumerate(folds):
-            key = structure.effects, number
-            at = fold.rest.with_effects(structure.effects)
-            if key not in alone:
-                alone[key] = fit_structure(
-                    at, structure._replace(person_rank=0, visit_rank=0), **settings
-                )
-            found = fit_structure(at, structure, alone[key], **settings)
+            found = with_factors(alone(number, structure.effects), structure, **settings)
             scores.append(fold.scores(found))
             n_people = len(found.problem.visits.weight)
             schwarz += found.value * found.problem.n_rows
             schwarz += 0.5 * np.log(n_people) * found.problem.n_parameters
         total = np.concatenate(scores)
-        tried.append({**structure._asdict(), "crps": float(total.mean())})
+        tried[structure] = float(total.mean())
         return total, schwarz
 
     def given(name: str, value: Any) -> Any:
@@ -368,7 +349,7 @@ def choose_structure(
 
     def better(candidates: Iterable[Structure], best: Structure, at: Any) -> Any:
         for candidate in candidates:
-            if any(candidate == Structure(*list(row.values())[:4]) for row in tried):
+            if candidate in tried:
                 continue
             found = score(candidate)
             gain = at[0] - found[0]
@@ -382,14 +363,11 @@ def choose_structure(
     first = Structure(*(given(*each) for each in least._asdict().items()))
     best, at = first, score(first)
     slopes = range(first.effects + 1, most + 1) if wanted["effects"] is None else ()
-    ranks = {
-        (given("person_rank", R), given("visit_rank", G)): None
-        for R, G in FACTORS
-        if n_tasks > 1 and max(R, G + 1) <= n_tasks
-    }
+    possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
+    ranks = [(given("person_rank", R), given("visit_rank", G)) for R, G in possible]
     best, at = better((best._replace(effects=q) for q in slopes), best, at)
     best, at = better((best._replace(person_rank=R, visit_rank=G) for R, G in ranks), best, at)
     best, at = better((best._replace(effects=q) for q in slopes), best, at)
     if wanted["shrinkage"] is None and best.person_rank:
         best, at = better((best._replace(shrinkage=rho) for rho in SHRINKAGES), best, at)
-    return best, tried
+    return best, [{**structure._asdict(), "crps": crps} for structure, crps in tried.items()]

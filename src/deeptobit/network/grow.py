@@ -10,7 +10,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import SIGMA_FLOOR, CensoringKinds, Layer, TargetScaling, newton, solve
 from deeptobit.network.joint import JointProblem, NetworkProblem, tune
-from deeptobit.network.layer import LayerInputs, NetworkLayer, start_above
+from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
 
 
@@ -44,7 +44,6 @@ def grow(
     upper: FloatArray,
     *,
     skip_connection: bool = True,
-    sigma_of: Callable[[tuple[NetworkLayer, ...]], FloatArray] | None = None,
     grown: Sequence[G] = (),
     keep: Callable[[tuple[G, ...]], None] = lambda grown: None,
 ) -> tuple[G, ...]:
@@ -58,17 +57,15 @@ def grow(
     Parameters
     ----------
     fit_layer : function
-        Fits one layer (Algorithm 1). Its arguments are what the layer sees of a row, and where to
-        start (the layer below, on the new inputs; None for a start of its own).
+        Fits one layer (Algorithm 1), with σ by likelihood or by :func:`calibrate`. Its arguments
+        are what the layer sees of a row, and where to start (the layer below, on the new inputs;
+        None for a start of its own).
     n_layers : int
         K.
     lower, upper : arrays of shape (T,)
         Bounds at which outputs are censored, in the units of the layers.
     skip_connection : bool
         Whether layers see x beside the outputs below. The paper's Algorithm 3 has none.
-    sigma_of : function, optional
-        The noise scales (T,) of the layers so far, which replace those of the last one: see
-        :func:`calibrate`.
     grown : sequence of GrownLayer
         Layers of an earlier fit that was interrupted.
     keep : function
@@ -90,11 +87,7 @@ def grow(
         layers = tuple(found.layer for found in grown)
         inputs = LayerInputs(lower, upper, layers, skip_connection)
         start = start_above(layers) if layers and skip_connection else None
-        found = fit_layer(inputs, start)
-        if sigma_of is not None:
-            layer = replace(found.layer, sigma=sigma_of((*layers, found.layer)))
-            found = replace(found, layer=layer)
-        grown = (*grown, found)
+        grown = (*grown, fit_layer(inputs, start))
         keep(grown)
     return grown
 
@@ -184,7 +177,7 @@ def paying_depth(nlls: Sequence[float], n_rows: float, n_per_layer: int) -> int:
 
 
 def prune(
-    layers: Sequence[NetworkLayer], nlls: Sequence[float], n_rows: float, *, skip_connection: bool
+    layers: Layers, nlls: Sequence[float], n_rows: float, *, skip_connection: bool
 ) -> tuple[int, tuple[NetworkLayer, ...]]:
     """The depth that pays, and a network of unchanged length that computes what that depth does.
 
@@ -196,7 +189,7 @@ def prune(
     return depth, deepened(layers[:depth], len(layers))
 
 
-def deepened(layers: Sequence[NetworkLayer], n_layers: int) -> tuple[NetworkLayer, ...]:
+def deepened(layers: Layers, n_layers: int) -> tuple[NetworkLayer, ...]:
     """The same function as a network of ``n_layers``, by repeating the first layer.
 
     The copies see x alone (zeros for the outputs below), so each repeats the first layer's output.
@@ -205,26 +198,19 @@ def deepened(layers: Sequence[NetworkLayer], n_layers: int) -> tuple[NetworkLaye
     return (layers[0], *copies, *layers[1:])
 
 
-def tuning_gain(
-    before: float,
-    after: float,
-    n_rows: float,
-    grown: Sequence[NetworkLayer],
-    tuned: Sequence[NetworkLayer],
-) -> float:
+def tuning_gain(gained: float, grown: Layers, tuned: Layers) -> float:
     """Log likelihood gained over the number of parameters that tuning sets free.
 
-    Above 1 tuning pays (Akaike). ``before`` and ``after`` are mean negative log likelihoods per
-    row. In a grown network only the last layer is fitted to the outcomes, in a tuned one all are.
+    Above 1 tuning pays (Akaike). In a grown network only the last layer is fitted to the outcomes,
+    in a tuned one all are.
     """
     added = sum(layer.n_parameters for layer in tuned) - grown[-1].n_parameters
-    return n_rows * (before - after) / max(added, 1)
+    return gained / max(added, 1)
 
 
 # Rows in memory: grow to the optimum of every layer, prune, tune.
 
 JointTuning = Literal["auto"] | bool
-Progress = Callable[[str, int, float], None]
 _PROMISING = 1.0 / 3.0  # of what tuning must gain in the end
 _AT_FLOOR = 1e-9  # a σ that rounding has put above its floor would be taken for a free one
 
@@ -261,12 +247,12 @@ class TrainedNetwork:
 
 def train(
     problem: NetworkProblem,
-    layers: Sequence[NetworkLayer] = (),
+    layers: Layers = (),
     *,
     joint_tuning: JointTuning,
     tol: float = 1e-6,
     max_iter: int = 100,
-    progress: Progress = lambda stage, step, objective: None,
+    progress: Callable[[str, int, float], None] = lambda stage, step, objective: None,
 ) -> TrainedNetwork:
     """Grow all layers, prune those that do not pay, and tune all together where that pays.
 
@@ -278,13 +264,7 @@ def train(
     fit_layer = FitToOptimum(problem, tol, max_iter, progress)
     grown: tuple[GrownLayer, ...] = ()
     if not layers:
-        grown = grow(
-            fit_layer,
-            problem.n_layers,
-            *problem.bounds,
-            skip_connection=problem.skip_connection,
-            sigma_of=fit_layer.calibrated if problem.calibrate else None,
-        )
+        grown = fit_layer.grow(problem.n_layers)
         layers = [found.layer for found in grown]
     null = fit_layer.null or solve.null_layer(problem.layer_problem(0, None))
     joint = JointProblem(problem, null.problem.targets)
@@ -295,9 +275,9 @@ def train(
     if joint_tuning is False or problem.n_layers == 1:
         return network
 
-    def gain(candidate: Sequence[NetworkLayer]) -> float:
-        after = joint.nll(candidate)
-        return tuning_gain(nlls[depth - 1], after, n_rows, layers[:depth], candidate)
+    def gain(candidate: Layers) -> float:
+        gained = n_rows * (nlls[depth - 1] - joint.nll(candidate))
+        return tuning_gain(gained, layers[:depth], candidate)
 
     tuned, objectives = tune(
         joint,
@@ -315,12 +295,12 @@ def train(
 
 def retrain(
     problem: NetworkProblem,
-    layers: Sequence[NetworkLayer],
+    layers: Layers,
     *,
     n_layers: int,
     tuned: bool,
-    tol: float = 1e-6,
-    max_iter: int = 100,
+    tol: float,
+    max_iter: int,
 ) -> tuple[NetworkLayer, ...]:
     """Fit a network that was trained before again, with its choices, in standard units.
 
@@ -330,21 +310,12 @@ def retrain(
     """
     if tuned:
         return train(problem, joint_tuning=True, tol=tol, max_iter=max_iter).layers
-    fit_layer = FitToOptimum(problem, tol, max_iter, lambda stage, step, objective: None)
-    starts = iter((layers[0], *layers[len(layers) - n_layers + 1 :]))
-    grown = grow(
-        lambda inputs, _: fit_layer(inputs, next(starts)),
-        n_layers,
-        *problem.bounds,
-        skip_connection=problem.skip_connection,
-        sigma_of=fit_layer.calibrated if problem.calibrate else None,
-    )
+    starts = layers[0], *layers[len(layers) - n_layers + 1 :]
+    grown = FitToOptimum(problem, tol, max_iter, starts=starts).grow(n_layers)
     return deepened([found.layer for found in grown], len(layers))
 
 
-def _with_own_sigmas(
-    joint: JointProblem, layers: Sequence[NetworkLayer]
-) -> tuple[NetworkLayer, ...]:
+def _with_own_sigmas(joint: JointProblem, layers: Layers) -> tuple[NetworkLayer, ...]:
     """Noise scales for what tuning has made of hidden layers, so that each stage can predict."""
     problem = joint.network
     if problem.sigma is not None:
@@ -373,6 +344,8 @@ class FitToOptimum:
     max_iter : int
     progress : function
         Called after every Newton step.
+    starts : sequence of NetworkLayer
+        Where layers start, if not at the layer below.
     null : NullLayer, optional
         The model without features of the last layer that was fitted.
     """
@@ -380,38 +353,38 @@ class FitToOptimum:
     problem: NetworkProblem
     tol: float
     max_iter: int
-    progress: Progress
+    progress: Callable[[str, int, float], None] = lambda stage, step, objective: None
+    starts: Layers = ()
     null: solve.NullLayer | None = None
+
+    def grow(self, n_layers: int) -> tuple[GrownLayer, ...]:
+        """Algorithm 3, each layer to its optimum."""
+        skip_connection = self.problem.skip_connection
+        return grow(self, n_layers, *self.problem.bounds, skip_connection=skip_connection)
 
     def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
         """The layer on given inputs."""
         layers, problem = inputs.layers, self.problem
-        below = np.clip(self._latent(layers), *problem.bounds) if layers else None
+        start = self.starts[len(layers)] if self.starts else start
+        joint = JointProblem(problem, problem.targets)
+        below = np.clip(joint.latent(layers), *problem.bounds) if layers else None
         if problem.calibrate:  # each layer is fitted with the scales of the one below
             sigma = layers[-1].sigma if layers else np.ones(problem.n_tasks)
             problem = replace(problem, sigma=sigma)
         alpha, centre = problem.alphas[len(layers)], problem.centre(below)
         self.null = null = solve.null_layer(problem.layer_problem(len(layers), below))
+        begin = solve.spectral_start(null) if start is None else standard_start(null, start, centre)
+        name = f"layer {len(layers) + 1} of {problem.n_layers}"
+        settings: Any = {"alpha": alpha, "tol": self.tol, "max_iter": self.max_iter}
         fit = solve.solve_subspace(
-            null,
-            solve.spectral_start(null) if start is None else standard_start(null, start, centre),
-            alpha=alpha,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            watch=lambda at: self.progress(
-                f"layer {len(layers) + 1} of {problem.n_layers}", at.n_iter, at.objective
-            ),
+            null, begin, **settings, watch=lambda at: self.progress(name, at.n_iter, at.objective)
         )
         layer = _on_inputs(null, fit.layer, centre, problem.rank)
+        if problem.calibrate:
+            latent = joint.latent((*layers, layer))
+            sigma = calibrate(problem.targets, problem.design.weight, latent, problem.scaling)
+            layer = replace(layer, sigma=sigma)
         return GrownLayer(layer, alpha, fit.n_iter, fit.history)
-
-    def calibrated(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
-        """σ from the residuals of the last layer, (T,)."""
-        problem, latent = self.problem, self._latent(layers)
-        return calibrate(problem.targets, problem.design.weight, latent, problem.scaling)
-
-    def _latent(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
-        return JointProblem(self.problem, self.problem.targets).latent(layers)
 
 
 def standard_start(null: solve.NullLayer, start: NetworkLayer, centre: FloatArray) -> Layer:

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, minimize
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BasisFeatures, Design, SubspaceProblem, TargetScaling, features_for
-from deeptobit.network.layer import NetworkLayer, concatenate
+from deeptobit.network.layer import Layers, NetworkLayer, concatenate
 from deeptobit.penalties import Penalty, balance
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
@@ -79,10 +79,6 @@ class NetworkProblem:
     def free_sigma(self) -> BoolArray:
         """Tasks whose σ is estimated, (T,)."""
         return np.full(self.n_tasks, self.sigma is None)
-
-    def tuning_alpha(self, depth: int) -> float:
-        """The penalty of a layer while all are tuned together."""
-        return self.tuning_share * self.alphas[depth]
 
     def layer_problem(self, depth: int, below: FloatArray | None) -> SubspaceProblem:
         """The problem of one layer, given the outputs below it (N, T) in standard units."""
@@ -169,7 +165,7 @@ class JointProblem:
     network: NetworkProblem
     targets: CensoredTargets
 
-    def nll(self, layers: Sequence[NetworkLayer]) -> float:
+    def nll(self, layers: Layers) -> float:
         """The weighted mean over rows of the negative log likelihood, without the penalty."""
         total, weight = 0.0, self.network.design.weight
         for rows, block in self._features.blocks():
@@ -177,21 +173,19 @@ class JointProblem:
             total += float(weight[rows] @ self._entries(rows, trace, layers).nll.sum(axis=1))
         return total
 
-    def latent(self, layers: Sequence[NetworkLayer]) -> FloatArray:
+    def latent(self, layers: Layers) -> FloatArray:
         """Scores of the training rows in the last of some layers, (N, T)."""
         latent = np.empty(self.targets.shape)
         for rows, block in self._features.blocks():
             latent[rows] = self._forward(layers, block)[-1].latent
         return latent
 
-    def evaluate(
-        self, layers: Sequence[NetworkLayer]
-    ) -> tuple[float, list[LayerGradient], FloatArray]:
+    def evaluate(self, layers: Layers) -> tuple[float, list[LayerGradient], FloatArray]:
         """The objective, its gradient by every layer, and by log σ of the last one (T,)."""
         value, penalty = 0.0, self.network.penalty
         by_log_sigma, gradients = np.zeros(self.network.n_tasks), []
         for depth, layer in enumerate(layers):
-            alpha = self.network.tuning_alpha(depth)
+            alpha = self.network.tuning_share * self.network.alphas[depth]
             value += alpha * (0.5 * float(np.square(layer.U).sum()) + penalty.value(layer.V))
             by_V = alpha * penalty.gradient(layer.V)
             gradients.append(LayerGradient(alpha * layer.U, by_V, np.zeros_like(by_log_sigma)))
@@ -202,9 +196,6 @@ class JointProblem:
             value += float(weight @ at.nll.sum(axis=1))
             by_log_sigma += weight @ at.log_sigma
             self._backward(layers, block, trace, at.latent * weight[:, None], gradients)
-        if not self.network.fit_intercept:
-            for gradient in gradients:
-                gradient.intercept[...] = 0.0
         return value, gradients, by_log_sigma
 
     @cached_property
@@ -217,7 +208,7 @@ class JointProblem:
         scaling = self.network.scaling
         return scaling.apply(self.targets.low), scaling.apply(self.targets.high)
 
-    def _forward(self, layers: Sequence[NetworkLayer], block: Any) -> list[_Trace]:
+    def _forward(self, layers: Layers, block: Any) -> list[_Trace]:
         """The scores of a block in every layer."""
         trace: list[_Trace] = []
         for layer in layers:
@@ -228,7 +219,7 @@ class JointProblem:
 
     def _backward(
         self,
-        layers: Sequence[NetworkLayer],
+        layers: Layers,
         block: Any,
         trace: list[_Trace],
         pull: FloatArray,
@@ -240,7 +231,7 @@ class JointProblem:
             layer, at, gradient = layers[depth], trace[depth], gradients[depth]
             by_sketch = pull @ layer.U
             gradient.U[...] += pull.T @ at.sketch
-            gradient.intercept[...] += pull.sum(axis=0)
+            gradient.intercept[...] += self.network.fit_intercept * pull.sum(axis=0)
             n_below = 0 if at.below is None else self.network.n_tasks
             if layer.V.shape[1] > n_below:
                 gradient.V[:, n_below:] += block.adjoint(by_sketch).T
@@ -250,7 +241,7 @@ class JointProblem:
                 pull = by_sketch @ layer.V[:, :n_below]
                 pull *= (latent > lower) & (latent < upper)
 
-    def _entries(self, rows: slice, trace: list[_Trace], layers: Sequence[NetworkLayer]) -> Any:
+    def _entries(self, rows: slice, trace: list[_Trace], layers: Layers) -> Any:
         noise, (low, high) = self.network.noise, (ends[rows] for ends in self._ends)
         return likelihood.evaluate(noise, low, high, trace[-1].latent, layers[-1].sigma)
 
@@ -265,12 +256,12 @@ _LARGEST_LOG_SIGMA = 7.0
 
 def tune(
     problem: JointProblem,
-    layers: Sequence[NetworkLayer],
+    layers: Layers,
     min_log_sigma: FloatArray,
     free_sigma: BoolArray,
     *,
     progress: Callable[[int, float], None],
-    promising: Callable[[Sequence[NetworkLayer]], bool],
+    promising: Callable[[Layers], bool],
 ) -> tuple[tuple[NetworkLayer, ...], list[float]]:
     """Minimise the joint objective by L-BFGS from ``layers``.
 
@@ -335,7 +326,7 @@ def _pack(layers: Sequence[NetworkLayer | LayerGradient], log_sigma: FloatArray)
     return np.concatenate([*parts, log_sigma])
 
 
-def _unpack(point: FloatArray, like: Sequence[NetworkLayer]) -> list[NetworkLayer]:
+def _unpack(point: FloatArray, like: Layers) -> list[NetworkLayer]:
     """The inverse of ``_pack``, for layers of the shapes of ``like``."""
     sizes = [part.size for layer in like for part in layer.factors[:3]]
     parts = iter(np.split(point, np.cumsum(sizes)))

@@ -65,12 +65,11 @@ class NetworkLayer:
         return np.asarray(self.sketch(X, below) @ self.U.T + self.intercept)
 
 
+Layers = Sequence[NetworkLayer]
+
+
 def latents(
-    layers: Sequence[NetworkLayer],
-    X: Any,
-    lower: FloatArray,
-    upper: FloatArray,
-    below: FloatArray | None = None,
+    layers: Layers, X: Any, lower: FloatArray, upper: FloatArray, below: FloatArray | None = None
 ) -> Iterator[FloatArray]:
     """Scores before censoring of every layer in turn, each (N, T).
 
@@ -143,13 +142,10 @@ def concatenate(outputs: FloatArray, X: Any) -> Any:
     if scipy.sparse.issparse(X):
         blocks: list[Any] = [scipy.sparse.csr_array(outputs), X]
         return scipy.sparse.hstack(blocks, format="csr")
-    both = np.empty((len(X), outputs.shape[1] + X.shape[1]))
-    for rows in features.row_blocks(len(X), sparse=False):  # Ctrl-C is seen between blocks
-        np.concatenate([outputs[rows], X[rows]], axis=1, out=both[rows])
-    return both
+    return np.hstack([outputs, X])
 
 
-def start_above(layers: Sequence[NetworkLayer]) -> NetworkLayer:
+def start_above(layers: Layers) -> NetworkLayer:
     """Where the next layer starts: as the last one, with zeros for outputs that it did not see.
 
     So the second layer's first prediction is that of the first. Above the second, the outputs of
@@ -159,9 +155,7 @@ def start_above(layers: Sequence[NetworkLayer]) -> NetworkLayer:
     return replace(last, V=np.pad(last.V, ((0, 0), (len(last.U), 0)))) if len(layers) == 1 else last
 
 
-def to_user(
-    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
-) -> tuple[NetworkLayer, ...]:
+def to_user(layers: Layers, design: Design, scaling: TargetScaling) -> tuple[NetworkLayer, ...]:
     """A network of standardised features and outcomes as one of raw ones.
 
     Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
@@ -171,16 +165,14 @@ def to_user(
     return tuple(NetworkLayer(*of.to_user(layer.factors)) for layer, of in units)
 
 
-def to_standard(
-    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
-) -> tuple[NetworkLayer, ...]:
+def to_standard(layers: Layers, design: Design, scaling: TargetScaling) -> tuple[NetworkLayer, ...]:
     """The inverse of :func:`to_user`."""
     units = _units(layers, design, scaling)
     return tuple(NetworkLayer(*of.to_standard(layer.factors)) for layer, of in units)
 
 
 def _units(
-    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
+    layers: Layers, design: Design, scaling: TargetScaling
 ) -> Iterator[tuple[NetworkLayer, features.Units]]:
     """Every layer with the units of its inputs and outcomes."""
     mean, scale = design.mean, design.scale
@@ -195,11 +187,7 @@ _BLOCK_ENTRIES = 2**18  # (n, T, T) slopes of a block of rows
 
 
 def mean_slopes(
-    layers: Sequence[NetworkLayer],
-    X: Any,
-    lower: FloatArray,
-    upper: FloatArray,
-    factor: FloatArray | None = None,
+    layers: Layers, X: Any, lower: FloatArray, upper: FloatArray, factor: FloatArray | None = None
 ) -> FloatArray:
     r"""The mean over rows of :math:`\partial \eta^{(K)}/\partial x`, (T, D).
 

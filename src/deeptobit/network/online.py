@@ -1,17 +1,18 @@
 """Growing a network online: in one pass over the rows for each layer, or from a stream."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from deeptobit import likelihood, online
+from deeptobit import online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
+from deeptobit.likelihood import Noise, evaluate
 from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
-from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
+from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, concatenate, latents
 from deeptobit.targets import CensoredTargets
 
 _PCA_ROWS = 2048
@@ -46,13 +47,7 @@ class ResidualOutputs:
 
     @classmethod
     def of(
-        cls,
-        layers: Sequence[NetworkLayer],
-        outputs: FloatArray,
-        X: Any,
-        weight: FloatArray,
-        *,
-        center: bool = True,
+        cls, layers: Layers, outputs: FloatArray, X: Any, weight: FloatArray, *, center: bool = True
     ) -> Self:
         """Regress the outputs of the last layer, (N, T), on the sketches of the rows.
 
@@ -75,8 +70,7 @@ class ResidualOutputs:
 
     def apply(self, outputs: FloatArray, X: Any) -> FloatArray:
         """The residuals g, (N, r)."""
-        linear = np.asarray(X @ self.sketch.T) @ self.slopes
-        linear += self.mean
+        linear = np.asarray(X @ self.sketch.T) @ self.slopes + self.mean
         return np.asarray((outputs - linear) @ self.directions)
 
     def on_outputs(self, layer: NetworkLayer) -> NetworkLayer:
@@ -152,16 +146,12 @@ def begin_at(solver: online.OnlineSolver, layer: NetworkLayer) -> None:
 
 
 def nll_by_depth(
-    layers: Sequence[NetworkLayer],
-    rows: online.RawRows,
-    noise: likelihood.Noise,
-    lower: FloatArray,
-    upper: FloatArray,
+    layers: Layers, rows: online.RawRows, noise: Noise, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
     """Weighted sums over rows of the negative log likelihood at every depth, (K,)."""
     scores = latents(layers, rows.X, lower, upper)
     entries = (
-        likelihood.evaluate(noise, rows.low, rows.high, latent, layer.sigma).nll
+        evaluate(noise, rows.low, rows.high, latent, layer.sigma).nll
         for layer, latent in zip(layers, scores, strict=True)
     )
     return np.array([float(rows.weight @ nll.sum(axis=1)) for nll in entries])
@@ -197,20 +187,14 @@ def grow_online(
         for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
-        return GrownLayer(seen.layer(result), settings.alpha, result.n_seen, solver.history)
+        layer = seen.layer(result)
+        if calibrated:
+            *_, latent = latents((*inputs.layers, layer), X, lower, upper)
+            sigma = calibrate(targets, weight, scaling.apply(latent), scaling)
+            layer = replace(layer, sigma=scaling.scale * sigma)
+        return GrownLayer(layer, settings.alpha, result.n_seen, solver.history)
 
-    def sigma_of(layers: tuple[NetworkLayer, ...]) -> FloatArray:
-        *_, latent = latents(layers, X, lower, upper)
-        return scaling.scale * calibrate(targets, weight, scaling.apply(latent), scaling)
-
-    grown = grow(
-        fit_layer,
-        n_layers,
-        lower,
-        upper,
-        skip_connection=skip_connection,
-        sigma_of=sigma_of if calibrated else None,
-    )
+    grown = grow(fit_layer, n_layers, lower, upper, skip_connection=skip_connection)
     layers = [found.layer for found in grown]
     present = np.flatnonzero(weight)
     some = present[:: max(1, len(present) // _JUDGING_ROWS)]
@@ -355,13 +339,9 @@ class ContinuedNetwork:
     """
 
     def __init__(
-        self,
-        layers: tuple[NetworkLayer, ...],
-        last: online.RecursiveTobit,
-        lower: FloatArray,
-        upper: FloatArray,
+        self, layers: Layers, last: online.RecursiveTobit, lower: FloatArray, upper: FloatArray
     ) -> None:
-        self._hidden, self._last, self._bounds = layers[:-1], last, (lower, upper)
+        self._hidden, self._last, self._bounds = tuple(layers[:-1]), last, (lower, upper)
         self._skip_connection = layers[-1].V.shape[1] > len(lower)
 
     @property
