@@ -278,7 +278,7 @@ def _read_members(members: Any) -> tuple[str, ...]:
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 
-def _is_better(network: Candidate, rival: EvidenceStack | None) -> bool:
+def _is_better(network: Candidate, rival: auto.EvidenceStack | None) -> bool:
     """Whether held-out rows are better predicted by the network, by a standard error.
 
     Less can be the luck of a few outliers, which a network can follow further than a stack.
