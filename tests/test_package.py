@@ -65,7 +65,7 @@ def test_the_model_loads_without_numba_and_matplotlib() -> None:
 def test_everything_public_has_a_doctest() -> None:
     for room in ("likelihood", "metrics", "datasets", "inspection", "penalties"):
         module = import_module(f"deeptobit.{room}")
-        for name in getattr(module, "__all__", vars(module)):
+        for name in module.__all__:
             thing = getattr(module, name)
             if callable(thing) and not name[0].isupper() and not name.startswith("reference"):
                 assert ">>>" in (thing.__doc__ or ""), f"{room}.{name}"

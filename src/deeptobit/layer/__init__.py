@@ -28,3 +28,33 @@ from deeptobit.layer.solve import (
     spectral_start,
 )
 from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
+
+__all__ = [
+    "SIGMA_FLOOR",
+    "BasisFeatures",
+    "CensoringKinds",
+    "Design",
+    "Layer",
+    "LayerEvaluation",
+    "LayerProblem",
+    "NullLayer",
+    "Objective",
+    "OlsenProblem",
+    "Step",
+    "SubspaceEvaluation",
+    "SubspaceProblem",
+    "TargetScaling",
+    "choose_alpha",
+    "column_moments",
+    "features_for",
+    "fit_tobit",
+    "minimize_each",
+    "null_layer",
+    "positive_inverse",
+    "relative_gradient",
+    "solve_path",
+    "solve_subspace",
+    "spectral_start",
+    "to_standard",
+    "to_user",
+]
