@@ -121,7 +121,7 @@ class AutoTobitRegressor(SearchRegressor):
                 member  layers
     0  stack of layers       1
     >>> round(model.score(X[200:], Y[200:]), 2)
-    0.56
+    0.55
     """
 
     members: Literal["auto"] | Sequence[str] = "auto"
