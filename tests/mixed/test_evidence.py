@@ -79,6 +79,21 @@ def test_many_censored_entries_are_close_to_quadrature() -> None:
     np.testing.assert_allclose(found.log_z.sum(), exact.log_z.sum(), atol=0.05)
 
 
+def test_people_with_many_visits_at_the_bounds_settle() -> None:
+    rng = np.random.default_rng(0)
+    n_people, n_visits = 100, 40
+    z = np.column_stack(
+        [np.ones(n_people * n_visits), np.tile(np.linspace(-2, 2, n_visits), n_people)]
+    )
+    own = np.array([[[4.0, 0.0], [1.0, 2.0]]])
+    level = (z @ own[0] * rng.normal(size=(n_people, 2)).repeat(n_visits, axis=0)).sum(axis=1)
+    above = (level + rng.normal(size=len(level)) > 0.0)[:, None]
+    low, high = np.where(above, 0.0, -np.inf), np.where(above, np.inf, 0.0)
+    visits = Visits(np.arange(n_people + 1) * n_visits, low, high, z, np.ones(n_people))
+    effects = Effects(own, np.zeros((1, 2, 0)), np.zeros((1, 0)), np.ones(1))
+    assert evidence(visits, np.zeros(above.shape), effects).unconverged == 0
+
+
 def test_without_random_effects_entries_are_independent() -> None:
     problem, point = make_problem(q=0, R=0, G=0, bounds=(-0.5, 1.0), missing=0.2)
     found = problem.evidence(point)

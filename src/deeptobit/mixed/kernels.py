@@ -21,6 +21,7 @@ from deeptobit.likelihood.kernels import cholesky, jit, solve_lower, solve_upper
 from deeptobit.online.kernels import two_sided
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_SHORTEST, _LONGEST = 0.05, 1.5  # steps of sites towards where they are to be
 
 
 @kernels.jit_inside
@@ -90,6 +91,8 @@ def propagate(
     core, core_right, core_mean = np.zeros((wide, wide)), np.zeros(wide), np.zeros(wide)
     reach, scaled, by_outer = np.zeros(wide), np.zeros(thick), np.zeros(n_shared + thick)
     place = np.arange(n_shared + thick)  # of an entry's loads in the core
+    # How sites are to be moved, and how they were a sweep ago in units of their entries.
+    move, before = np.zeros((2, longest, n_tasks, 2))
     place_L = n_tasks * n_own * n_own
     place_G = place_L + n_tasks * n_own * n_shared
     place_S = place_G + n_tasks * n_visit
@@ -179,7 +182,7 @@ def propagate(
             last = n_censored == 0 or change <= tol or sweep == most
             if last:
                 log_z[person] = 0.5 * quadratic - half_log_det
-            largest = 0.0
+            largest, along, bent = 0.0, 0.0, 0.0
             for v in range(n_visits):
                 row = first + v
                 for t in range(n_tasks):
@@ -234,10 +237,14 @@ def propagate(
                             share = 1.0 - cavity * bend
                             move_tau = bend / share - weight
                             move_nu = (by + around * bend) / share - push
-                            tau[row, t] += step * move_tau
-                            nu[row, t] += step * move_nu
-                            moved = abs(move_nu - move_tau * centre) * scale
-                            largest = max(largest, moved + abs(move_tau) * scale * scale)
+                            moved = (move_nu - move_tau * centre) * scale
+                            turned = move_tau * scale * scale
+                            largest = max(largest, abs(moved) + abs(turned))
+                            was, had = before[v, t, 0], before[v, t, 1]
+                            along += was * (was - moved) + had * (had - turned)
+                            bent += (was - moved) ** 2 + (had - turned) ** 2
+                            move[v, t, 0], move[v, t, 1] = move_tau, move_nu
+                            before[v, t, 0], before[v, t, 1] = moved, turned
                             continue
                     residual = push - weight * centre
                     pull[row, t] = residual
@@ -263,8 +270,15 @@ def propagate(
                         into[place_G + t * n_visit + j] += times * by_visit[j]
             if last:
                 break
-            if largest > change:
-                step = max(0.5 * step, 0.05)
+            # The step that would have made these moves smallest (Barzilai and Borwein).
+            if sweep > 0 and bent > 0.0:
+                step = min(max(step * along / bent, _SHORTEST), _LONGEST)
+            for v in range(n_visits):
+                row = first + v
+                for t in range(n_tasks):
+                    if low[row, t] < high[row, t]:
+                        tau[row, t] = max(tau[row, t] + step * move[v, t, 0], 0.0)
+                        nu[row, t] += step * move[v, t, 1]
             change = largest
             sweep += 1
         sweeps[person] = sweep if n_censored == 0 or change <= tol else -sweep
