@@ -233,7 +233,9 @@ class MixedTobitRegressor(VisitRegressor):
         self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
-        at_floor = solution.point.effects.sigma <= (1.0 + 1e-4) * mixed.SIGMA_FLOOR
+        effects, floor = solution.point.effects, (1.0 + 1e-4) * mixed.SIGMA_FLOOR
+        # A factor of visits may be all the noise of an outcome, which changes then.
+        at_floor = (effects.sigma <= floor) & (np.abs(effects.visit) <= floor).all(axis=1)
         still = [self.target_names_[task] for task in self._active[at_floor]]
         if still and posed.seen.twice:
             change = "changes" if len(still) == 1 else "change"
