@@ -1,5 +1,6 @@
 """MixedTobitRegressor against other software, identities, and what it must refuse."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -560,6 +561,35 @@ def test_a_bar_in_another_model_names_the_class_to_use() -> None:
 def test_time_that_is_no_feature_is_a_warning() -> None:
     with pytest.warns(UserWarning, match="put time into X"):
         MixedTobitRegressor(upper=10, **FIXED).fit(COHORT.X[:, 1:], COHORT.Y, **COHORT.who)
+
+
+def test_names_of_another_kind_are_a_warning() -> None:
+    people = np.repeat(np.arange(20), 2)
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=20)[people] + rng.normal(size=40)
+    X = np.tile([[0.0], [1.0]], (20, 1))
+    model = MixedTobitRegressor(lower=None).fit(X, y, groups=people)
+    with pytest.warns(UserWarning, match="groups are texts, and the people that the model knows"):
+        model.predict(X, groups=people.astype(str))
+    model = model.condition(X[:2], y[:2], groups=["new", "new"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X, groups=people + 100)
+        model.predict(X[:1], groups=["another"])
+
+
+def test_noise_that_is_all_that_of_visits_is_no_reason_to_warn() -> None:
+    rng = np.random.default_rng(0)
+    people, visit = np.repeat(np.arange(60), 4), rng.normal(size=240)
+    y = rng.normal(size=(60, 3))[people] + visit[:, None] * [1.0, 0.5, 0.5]
+    y[:, 1:] += 0.5 * rng.normal(size=(240, 2))
+    time = np.tile([0.0, 1.0, 2.0, 3.0], 60)
+    model = MixedTobitRegressor(lower=None, person_rank=0, visit_rank=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(time[:, None], y, groups=people)
+    assert model.sigma_[0] < 0.01
+    assert model.visit_loadings_[0] == pytest.approx(1.0, abs=0.2)
 
 
 def test_an_outcome_that_never_changes_within_people_has_the_least_noise() -> None:

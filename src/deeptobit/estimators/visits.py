@@ -144,6 +144,13 @@ class VisitRegressor(CensoredRegressor):
                 "groups out"
             )
         people = mixed.by_person(labels)
+        asked, known = ({isinstance(name, str) for name in names} for names in (labels, places))
+        if asked and known and not asked & known:
+            kinds = ("texts", "numbers") if asked == {True} else ("numbers", "texts")
+            warn(
+                f"groups are {kinds[0]}, and the people that the model knows have {kinds[1]} as "
+                "names: nobody is recognised"
+            )
         return z, [(places[label], rows) for label, rows in people if label in places]
 
     @classmethod
