@@ -13,3 +13,15 @@ from .help import load_help as load_help
 from .subspace import LayerTruth as LayerTruth
 from .subspace import SubspaceTruth as SubspaceTruth
 from .subspace import make_subspace as make_subspace
+
+__all__ = [
+    "ClinicalCohort",
+    "Cohort",
+    "LayerTruth",
+    "SubspaceTruth",
+    "load_adni",
+    "load_help",
+    "make_clinical_cohort",
+    "make_subspace",
+    "packaged_table",
+]

@@ -30,3 +30,31 @@ from .subspaces import agreement as agreement
 from .subspaces import align as align
 from .subspaces import canonical_subspaces as canonical_subspaces
 from .subspaces import summarise_draws as summarise_draws
+
+__all__ = [
+    "PALE",
+    "Axes",
+    "CovarianceKind",
+    "Draw",
+    "FittedLayer",
+    "FittedModel",
+    "FittedTobit",
+    "Reference",
+    "Stability",
+    "Subspace",
+    "agreement",
+    "align",
+    "bound_calibrations",
+    "canonical_subspaces",
+    "draw_calibration",
+    "draw_convergence",
+    "draw_diagnostics",
+    "draw_layers",
+    "draw_predictions",
+    "draw_similarity",
+    "draw_steps",
+    "draw_subspaces",
+    "pit_values",
+    "quantile_residuals",
+    "summarise_draws",
+]

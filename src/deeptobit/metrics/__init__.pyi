@@ -17,3 +17,21 @@ from .probabilistic import pit as pit
 from .recovery import mutual_coherence as mutual_coherence
 from .recovery import principal_angles as principal_angles
 from .recovery import subspace_difference as subspace_difference
+
+__all__ = [
+    "BoundCalibration",
+    "anmse",
+    "bound_calibration",
+    "censored_log_score",
+    "centred_anmse",
+    "crps",
+    "crps_scorer",
+    "log_scorer",
+    "mutual_coherence",
+    "pit",
+    "principal_angles",
+    "read_weights",
+    "some_predictive",
+    "some_targets",
+    "subspace_difference",
+]

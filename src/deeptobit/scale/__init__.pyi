@@ -31,3 +31,31 @@ from .sums import Moments as Moments
 from .sums import Shift as Shift
 from .sums import Standardised as Standardised
 from .sums import SumMoments as SumMoments
+
+__all__ = [
+    "Block",
+    "DaskRows",
+    "DataSummary",
+    "FinishedLayer",
+    "FitByRounds",
+    "FitOnline",
+    "Frame",
+    "LocalSource",
+    "Moments",
+    "OnlineState",
+    "ParquetRows",
+    "ParquetTable",
+    "Progress",
+    "RoundState",
+    "RowReader",
+    "RowSource",
+    "Rows",
+    "Secants",
+    "Seen",
+    "Shift",
+    "Standardised",
+    "SumMoments",
+    "TextTable",
+    "csv_to_parquet",
+    "predict_lazily",
+]

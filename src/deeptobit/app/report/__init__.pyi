@@ -22,3 +22,21 @@ from .pictures import drawing as drawing
 from .words import bound as bound
 from .words import measured as measured
 from .words import percent as percent
+
+__all__ = [
+    "as_picture",
+    "bound",
+    "card_files",
+    "card_markdown",
+    "draw_brain_maps",
+    "drawing",
+    "measured",
+    "model_card",
+    "percent",
+    "recognise_regions",
+    "render_comparison",
+    "render_patient_page",
+    "render_report",
+    "study_card",
+    "write_card",
+]
