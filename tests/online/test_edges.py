@@ -54,6 +54,17 @@ def test_nothing_known_in_the_first_rows(settings: dict[str, Any]) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("n", [60, 1500])
+def test_rounding_of_a_constant_is_nothing_to_learn_from(settings: dict[str, Any], n: int) -> None:
+    data = stream(n)
+    rounded = np.random.default_rng(0).uniform(0.1, 9.0, n)
+    rounded = 0.7 * rounded / rounded
+    assert 1e-17 < rounded.std() < 1e-15
+    found = solve(data._replace(X=np.column_stack([data.X, rounded])), **settings)
+    assert np.abs((found.U @ found.V)[:, -1]).max() < 1.0
+
+
+@BOTH
 def test_features_that_are_constant_or_repeated(settings: dict[str, Any]) -> None:
     data = stream(1500)
     X = np.column_stack([data.X, np.full(1500, 7.0), data.X[:, 0], np.zeros(1500)])

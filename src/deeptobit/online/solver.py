@@ -123,6 +123,7 @@ def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRow
 # Standard units of features, targets and weights, from the first rows.
 
 _VANISHING = 1e-140  # columns without a larger number are taken for zeros: squares would vanish
+_ROUNDING = 64.0 * np.finfo(np.float64).eps  # of a mean: what differs less from it is equal to it
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ class Standardization:
     def block(self, rows: RawRows) -> Block:
         """Rows in these units; an entry that is open on both sides becomes missing."""
         X = rows.X - self.feature_mean
+        X[np.abs(X) <= _ROUNDING * np.abs(self.feature_mean)] = 0.0  # else it would be learned from
         X *= 1.0 / self.feature_scale
         precision = 1.0 / self.target_scale
         low, high = rows.low - self.target_mean, rows.high - self.target_mean
@@ -201,8 +203,7 @@ def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatAr
     mean = _column_sums(share, scaled) / total
     scaled -= mean
     spread = np.sqrt(_column_sums(share, np.square(scaled, out=scaled)) / total)
-    tiny = 64.0 * np.finfo(np.float64).eps
-    scale = np.where(spread > tiny, spread, 1.0)
+    scale = np.where(spread > _ROUNDING, spread, 1.0)
     return mean * size, scale * size
 
 
