@@ -475,8 +475,10 @@ class TargetScaling:
         share /= share.sum(axis=0)
         values = np.where(targets.missing, 0.0, targets.values)
         mean = (share * values).sum(axis=0)
-        variance = (share * np.square(values - mean)).sum(axis=0)
-        return cls.of_moments(mean, variance, center=center)
+        error = values - mean
+        rounding = (share * error).sum(axis=0)
+        variance = (share * np.square(error)).sum(axis=0) - np.square(rounding)
+        return cls.of_moments(mean + rounding, np.maximum(variance, 0.0), center=center)
 
     @classmethod
     def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> Self:
