@@ -188,6 +188,14 @@ def test_dummies_of_every_category_are_named_as_dependent() -> None:
     assert_close(model.predict(frame), plain.predict(frame.drop(columns="Köln")))
 
 
+def test_columns_that_all_but_depend_on_one_another_are_named() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    X = np.column_stack([X, X[:, 1] + 1e-5 * rng.normal(size=200)])
+    with pytest.warns(CollinearityWarning, match="features 'x1', 'x3' are nearly linearly dep"):
+        TobitRegressor(lower=None).fit(X, y)
+
+
 def test_a_ridge_needs_no_warning_of_collinearity() -> None:
     X, Y = censored()
     model = bounded(alpha=0.1).fit(np.column_stack([X, X[:, 0], np.ones(len(X))]), Y)

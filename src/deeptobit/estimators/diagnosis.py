@@ -89,8 +89,18 @@ def check_counts(
 
 
 def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float) -> None:
-    """Name the columns that are constant or depend linearly on others."""
-    if alpha > 0.0 or features.n_dropped == 0:
+    """Name the columns that are constant or depend linearly on others, or all but do."""
+    if alpha > 0.0:
+        return
+    if features.n_dropped == 0:
+        near = [names[column] for column in np.flatnonzero(features.nearly_dependent_columns())]
+        if near:
+            warn(
+                f"features {listed(near, _NAMES_SHOWN)} are nearly linearly dependent: their "
+                "coefficients, and predictions for rows in which they differ otherwise, are "
+                "uncertain. Drop the redundant columns, or set alpha > 0",
+                CollinearityWarning,
+            )
         return
     involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
     warn(

@@ -159,6 +159,7 @@ def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
+_HARDLY_ANY = 1e-8  # of the largest eigenvalue: standard errors are 1e4 times as large there
 BASIS_RIDGE = 1e-6  # keeps the whitened basis tame; any small number gives the same optimum
 
 
@@ -281,6 +282,14 @@ class BasisFeatures:
             return np.zeros(len(self.basis), dtype=np.bool_)
         unit = self.basis / self.norms
         return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
+
+    def nearly_dependent_columns(self) -> BoolArray:
+        """Columns with a share in directions of hardly any variance, (D,)."""
+        if self.basis.ndim == 1:
+            return np.zeros(len(self.basis), dtype=np.bool_)
+        variance = (1.0 - self.ridge) / self.squared_norms
+        thin = (self.basis / self.norms)[:, variance < _HARDLY_ANY * variance.max(initial=0.0)]
+        return np.asarray(np.square(thin).sum(axis=1) > 0.01)
 
     def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, Rows]]":
         """The rows, block by block.
