@@ -218,13 +218,25 @@ def test_units_do_not_make_columns_dependent_when_they_are_not_standardised() ->
     np.testing.assert_allclose(model.coef_ * units, bounded().fit(X, Y).coef_, rtol=1e-5)
 
 
-def test_a_column_that_is_constant_where_a_task_is_known_is_named() -> None:
+@pytest.mark.parametrize("origin", [0.0, 2000.0, 1e6])
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_a_column_that_is_constant_where_a_task_is_known_is_named(form: Any, origin: float) -> None:
     X, Y = censored()
-    X[:75, 0] = 1.0
+    X[:75, 0] = 1.1
+    X[:, 0] += origin
     Y[75:, 0] = np.nan
     with pytest.warns(CollinearityWarning, match=r"is known only in rows in which .*'x0' do not"):
-        model = bounded().fit(X, Y)
+        model = bounded().fit(form(X), Y)
     np.testing.assert_allclose(model.coef_[0, 0], 0.0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:features 'x3' are constant")
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_a_column_that_is_constant_everywhere_is_named_once(form: Any) -> None:
+    for value in (0.1, 7.7, 1e9 + 0.1):
+        X, Y = censored(n_samples=700)
+        Y[np.random.default_rng(1).random(Y.shape) < 0.3] = np.nan
+        bounded().fit(form(np.column_stack([X, np.full(700, value)])), Y)
 
 
 def test_fewer_rows_than_features_ask_for_a_penalty() -> None:
