@@ -153,7 +153,7 @@ def _sum_layer(shape: Shape) -> SumLayer:
 
     return SumLayer(
         inputs=_inputs(T),
-        design=Design(None, np.zeros(D), np.ones(D), np.empty(0), np.zeros(D, dtype=bool)),
+        design=Design.of_moments(np.zeros(D), np.ones(D), center=True, standardize=True),
         scaling=TargetScaling(np.zeros(T), np.ones(T)),
         noise=Gaussian(),
         censored=np.zeros(T, dtype=bool),

@@ -175,3 +175,14 @@ def test_one_row_far_out_does_not_move_the_level_of_all_others() -> None:
     same = Recalibration(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2))
     moved = keep_level(scores, Gaussian(), same, latent).intercept
     np.testing.assert_allclose(moved, [0.0, 0.2], atol=0.01)
+
+
+@pytest.mark.parametrize("size", [300.0, 1e4, 1e6])
+def test_a_score_beyond_all_others_says_nothing_of_errors(size: float) -> None:
+    """A fold that lacks a feature's outlier extrapolates to it by any factor."""
+    latent, targets = _draw([Gaussian(), Gaussian()])
+    plain, _ = _fit(latent, targets, [True, True])
+    folds = latent.copy()
+    folds[7, 0] += size
+    found, _ = _fit(folds, targets, [True, True])
+    np.testing.assert_allclose(np.stack(found), np.stack(plain), atol=0.02)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
+from deeptobit.exceptions import CollinearityWarning
 from tests.estimators.problems import (
     SPARSE_FORMATS,
     assert_close,
@@ -197,6 +198,17 @@ def test_sparse_features_are_dense_features(form: Any, model: dict[str, Any]) ->
     np.testing.assert_allclose(
         sparse.marginal_effects(form(X)), dense.marginal_effects(X), rtol=1e-5, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, *SPARSE_FORMATS[:1]])
+def test_years_that_depend_on_one_another_are_known_as_such(form: Any) -> None:
+    """Birth and age give the year, in a sparse matrix too, whose columns are not centred."""
+    X, Y = censored()
+    age = np.random.default_rng(0).normal(70.0, 5.0, len(X))
+    X = np.column_stack([X, age, 2000.0 - age])
+    with pytest.warns(CollinearityWarning):
+        model = bounded().fit(form(X), Y)
+    np.testing.assert_allclose(model.coef_[:, -1], -model.coef_[:, -2], atol=1e-8)
 
 
 def test_a_wide_sparse_matrix_is_its_dense_self() -> None:

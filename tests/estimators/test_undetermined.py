@@ -188,6 +188,14 @@ def test_dummies_of_every_category_are_named_as_dependent() -> None:
     assert_close(model.predict(frame), plain.predict(frame.drop(columns="Köln")))
 
 
+def test_columns_that_all_but_depend_on_one_another_are_named() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    X = np.column_stack([X, X[:, 1] + 1e-5 * rng.normal(size=200)])
+    with pytest.warns(CollinearityWarning, match="features 'x1', 'x3' are nearly linearly dep"):
+        TobitRegressor(lower=None).fit(X, y)
+
+
 def test_a_ridge_needs_no_warning_of_collinearity() -> None:
     X, Y = censored()
     model = bounded(alpha=0.1).fit(np.column_stack([X, X[:, 0], np.ones(len(X))]), Y)
@@ -210,13 +218,25 @@ def test_units_do_not_make_columns_dependent_when_they_are_not_standardised() ->
     np.testing.assert_allclose(model.coef_ * units, bounded().fit(X, Y).coef_, rtol=1e-5)
 
 
-def test_a_column_that_is_constant_where_a_task_is_known_is_named() -> None:
+@pytest.mark.parametrize("origin", [0.0, 2000.0, 1e6])
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_a_column_that_is_constant_where_a_task_is_known_is_named(form: Any, origin: float) -> None:
     X, Y = censored()
-    X[:75, 0] = 1.0
+    X[:75, 0] = 1.1
+    X[:, 0] += origin
     Y[75:, 0] = np.nan
     with pytest.warns(CollinearityWarning, match=r"is known only in rows in which .*'x0' do not"):
-        model = bounded().fit(X, Y)
+        model = bounded().fit(form(X), Y)
     np.testing.assert_allclose(model.coef_[0, 0], 0.0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:features 'x3' are constant")
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_a_column_that_is_constant_everywhere_is_named_once(form: Any) -> None:
+    for value in (0.1, 7.7, 1e9 + 0.1):
+        X, Y = censored(n_samples=700)
+        Y[np.random.default_rng(1).random(Y.shape) < 0.3] = np.nan
+        bounded().fit(form(np.column_stack([X, np.full(700, value)])), Y)
 
 
 def test_fewer_rows_than_features_ask_for_a_penalty() -> None:

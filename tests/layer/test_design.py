@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
 
-from deeptobit.layer import Design
+from deeptobit.layer import BasisFeatures, Design
 from tests.layer.problems import features, row_weights
 
 EVERY_SCALING = pytest.mark.parametrize(
@@ -142,3 +142,17 @@ def test_a_constant_column_has_no_spread_however_many_rows_there_are(value: floa
         design = Design.build(X, weight, center=True, standardize=True)
         assert design.vanishing.all()
         assert (design.matrix == 0.0).all()
+
+
+@pytest.mark.parametrize("mean", [300.0, 1e5, -1e8])
+def test_a_sparse_column_far_from_zero_keeps_its_digits(mean: float) -> None:
+    """Products of raw values are too large for what is left of them: here, two equal columns."""
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=500), rng.random(500)
+    X = np.column_stack([mean + x, rng.poisson(0.2, 500), 7.0 + 2.0 * mean + 2.0 * x, np.ones(500)])
+    weight /= weight.sum()
+    dense = Design.build(X, weight, center=True, standardize=True)
+    sparse = Design.build(csr_matrix(X), weight, center=True, standardize=True)
+    np.testing.assert_allclose(sparse.gram(), dense.gram(), atol=1e-13)
+    (_, rows), *_ = BasisFeatures.own(sparse).blocks()
+    np.testing.assert_allclose(rows.dense(), dense.matrix, atol=1e-8)

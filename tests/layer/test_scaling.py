@@ -51,3 +51,11 @@ def test_ends_of_some_tasks_are_scaled_and_open_or_missing_ends_stay() -> None:
     ends = np.array([[-np.inf, 3.0], [11.0, np.nan]])
     scaled = scaling.apply(ends, np.array([2, 0]))
     np.testing.assert_array_equal(scaled, [[-np.inf, 1.0], [1.0, np.nan]])
+
+
+@pytest.mark.parametrize("value", [-0.034401045807689525, 0.1, 1 / 3])
+def test_a_constant_score_has_no_spread_however_many_rows_there_are(value: float) -> None:
+    for n_samples in range(50, 3000, 37):
+        targets = CensoredTargets.from_bounds(np.full((n_samples, 2), value))
+        scaling = TargetScaling.build(targets, np.full(n_samples, 1.0 / n_samples), center=True)
+        np.testing.assert_allclose(scaling.scale, abs(value))

@@ -54,6 +54,33 @@ def test_nothing_known_in_the_first_rows(settings: dict[str, Any]) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("n", [60, 1500])
+def test_rounding_of_a_constant_is_nothing_to_learn_from(settings: dict[str, Any], n: int) -> None:
+    data = stream(n)
+    rounded = np.random.default_rng(0).uniform(0.1, 9.0, n)
+    rounded = 0.7 * rounded / rounded
+    assert 1e-17 < rounded.std() < 1e-15
+    found = solve(data._replace(X=np.column_stack([data.X, rounded])), **settings)
+    assert np.abs((found.U @ found.V)[:, -1]).max() < 1.0
+
+
+@BOTH
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e6, 1e9])
+def test_a_feature_that_begins_to_vary_late_may_have_any_unit(
+    settings: dict[str, Any], unit: float
+) -> None:
+    data, other = stream(3000, 4, 3), np.random.default_rng(0).normal(size=3000)
+    other[:2900] = 0.0
+    for values in (data.low, data.high):
+        values += 3.0 * other[:, None]
+    found = solve(data._replace(X=np.column_stack([data.X, unit * other])), **settings)
+    late = (found.U @ found.V)[:, -1] * unit
+    assert (np.abs(late) < 10.0).all()
+    plain = solve(data._replace(X=np.column_stack([data.X, other])), **settings)
+    np.testing.assert_allclose(late, (plain.U @ plain.V)[:, -1], rtol=1e-5, atol=1e-6)
+
+
+@BOTH
 def test_features_that_are_constant_or_repeated(settings: dict[str, Any]) -> None:
     data = stream(1500)
     X = np.column_stack([data.X, np.full(1500, 7.0), data.X[:, 0], np.zeros(1500)])

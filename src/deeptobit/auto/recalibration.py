@@ -21,6 +21,7 @@ _COARSEST_STEP = 3.0  # a five-point scale has steps of 1 to 2 σ
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _MAX_STEPS = 50
 _TOLERANCE = 1e-5
+_BEYOND = 30.0  # times the size of nine in ten scores: what one value of a feature far out does
 _LARGEST_STEP = 2.0  # in standard deviations of a task
 _IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
 _MEAN_STEPS = 20
@@ -96,6 +97,9 @@ class HeldOutScores:
     ) -> Self:
         """From latent scores and outcomes in the user's units.
 
+        A score beyond all others tells of a feature that the other folds hardly know, and nothing
+        of errors: its outcome counts as missing.
+
         Parameters
         ----------
         latent : array of shape (N, T)
@@ -108,6 +112,11 @@ class HeldOutScores:
         fit_intercept : bool
             Whether the intercept is estimated.
         """
+        middle = np.median(latent, axis=0)
+        away = np.abs(latent - middle)
+        beyond = away > _BEYOND * np.maximum(np.quantile(away, 0.9, axis=0), sigma)
+        latent = np.where(beyond, middle, latent)
+        low, high = (np.where(beyond, np.nan, ends) for ends in (targets.low, targets.high))
         centre = weight @ latent / weight.sum() if fit_intercept else np.zeros(latent.shape[1])
 
         def standard(values: FloatArray) -> FloatArray:
@@ -115,7 +124,7 @@ class HeldOutScores:
 
         x, y = standard(latent), standard(targets.values)
         lower, upper = standard(targets.lower_bounds), standard(targets.upper_bounds)
-        share = np.where(targets.has_value & free, weight[:, None], 0.0)
+        share = np.where(targets.has_value & free & ~beyond, weight[:, None], 0.0)
         mean = Predictive(likelihood.Gaussian(), x, np.ones_like(sigma), lower, upper).mean()
         total = share.sum(axis=0)
         squares = (share * np.where(share > 0.0, y - mean, 0.0) ** 2).sum(axis=0)
@@ -125,8 +134,8 @@ class HeldOutScores:
         varies = width > _NO_WIDTH
         return cls(
             x=x,
-            low=standard(targets.low),
-            high=standard(targets.high),
+            low=standard(low),
+            high=standard(high),
             y=y,
             lower=lower,
             upper=upper,

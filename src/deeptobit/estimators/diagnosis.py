@@ -16,7 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.estimators import inputs
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning, warn
-from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
+from deeptobit.layer import (
+    BasisFeatures,
+    CensoringKinds,
+    Design,
+    OlsenProblem,
+    TargetScaling,
+)
 from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
@@ -89,8 +95,18 @@ def check_counts(
 
 
 def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float) -> None:
-    """Name the columns that are constant or depend linearly on others."""
-    if alpha > 0.0 or features.n_dropped == 0:
+    """Name the columns that are constant or depend linearly on others, or all but do."""
+    if alpha > 0.0:
+        return
+    if features.n_dropped == 0:
+        near = [names[column] for column in np.flatnonzero(features.nearly_dependent_columns())]
+        if near:
+            warn(
+                f"features {listed(near, _NAMES_SHOWN)} are nearly linearly dependent: their "
+                "coefficients, and predictions for rows in which they differ otherwise, are "
+                "uncertain. Drop the redundant columns, or set alpha > 0",
+                CollinearityWarning,
+            )
         return
     involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
     warn(
@@ -110,10 +126,11 @@ def warn_of_constant_where_known(
     everywhere = (weight / weight.sum())[:, None]
     known = np.where(targets.missing, 0.0, everywhere)
     known /= known.sum(axis=0)
-    if not inputs.is_sparse(matrix):
-        matrix = matrix - everywhere.T @ matrix  # a large mean would hide a small deviation
+    # A large mean would hide a small deviation.
+    design = Design.build(matrix, everywhere[:, 0], center=True, standardize=False)
+    matrix = design.matrix
     constant = _variances(matrix, known) <= 1e-12 * _variances(matrix, everywhere)
-    constant &= _variances(matrix, everywhere) > 0.0
+    constant &= ~design.vanishing[:, None]
     for task in np.flatnonzero(constant.any(axis=0)).tolist():
         columns = [names[column] for column in np.flatnonzero(constant[:, task]).tolist()]
         warn(

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, hstack, issparse
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.penalties import Penalty
@@ -14,6 +14,7 @@ from deeptobit.targets import CensoredTargets
 
 _BLOCK_ROWS = 512  # a block of latents stays in the cache while the likelihood is evaluated on it
 _SPARSE_BLOCK_ROWS = 8192  # slicing a sparse matrix costs more than the cache gains
+_FAR = 10.0  # standard deviations from 0: less than one value in a hundred can be 0
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Design:
     r"""The standardised features :math:`(x_{id} - mean_d)/scale_d`, of shape (N, D).
 
     A dense matrix is standardised once into a copy, so that a large mean cannot eat the digits of
-    a small deviation. A sparse matrix stays sparse, and mean and scale are folded into products.
+    a small deviation. A sparse matrix stays sparse, and mean and scale are folded into products;
+    columns far from zero, which have hardly a zero to lose, are centred.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ class Design:
         Row weights that sum to one.
     vanishing : bool array of shape (D,)
         Columns that are zero once centred, because they are constant.
+    rest : array of shape (D,)
+        The mean of what is stored of a sparse matrix: rounding in columns that are centred.
     """
 
     matrix: Any
@@ -39,6 +43,7 @@ class Design:
     scale: FloatArray
     weight: FloatArray
     vanishing: BoolArray
+    rest: FloatArray
 
     @classmethod
     def build(
@@ -58,7 +63,10 @@ class Design:
         mean, variance = column_moments(X, weight)
         design = cls.of_moments(mean, variance, center=center, standardize=standardize)
         if sparse:
-            return replace(design, matrix=X, weight=weight)
+            far = np.abs(design.mean) > _FAR * np.sqrt(np.maximum(variance, 0.0))
+            X = _centred(X, np.where(far, design.mean, 0.0))
+            rest = np.where(far, weight @ X, design.mean)
+            return replace(design, matrix=X, weight=weight, rest=rest)
         matrix = X if overwrite and X.dtype == np.float64 else np.empty(X.shape)
         for rows in row_blocks(len(X), sparse=False):
             block = np.subtract(X[rows], design.mean, out=matrix[rows])
@@ -78,7 +86,7 @@ class Design:
         spread = np.where(vanishing, 1.0, variance if center else variance + mean**2)
         scale = np.sqrt(spread) if standardize else np.ones_like(mean)
         centre = mean if center else np.zeros_like(mean)
-        return cls(None, centre, scale, np.empty(0), vanishing)
+        return cls(None, centre, scale, np.empty(0), vanishing, centre)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,13 +106,24 @@ class Design:
         """Weighted second moments Σ_i w_i x_i x_iᵀ of the standardised features, (D, D)."""
         if self.is_sparse:
             raw = (self.matrix.T @ self.matrix.multiply(self.weight[:, None])).toarray()
-            centred = raw - np.outer(self.mean, self.mean)
+            centred = raw - np.outer(self.rest, self.rest)
             centred[self.vanishing] = centred[:, self.vanishing] = 0.0
             return np.asarray(centred / np.outer(self.scale, self.scale))
         total = np.zeros((self.shape[1], self.shape[1]))
         for rows in row_blocks(self.shape[0], sparse=False):
             total += self.matrix[rows].T @ (self.matrix[rows] * self.weight[rows, None])
         return total
+
+
+def _centred(X: Any, origin: FloatArray) -> Any:
+    """A CSR matrix after subtraction of an origin (D,) that is 0 in most columns."""
+    moved = np.flatnonzero(origin)
+    if not len(moved):
+        return X
+    others = np.flatnonzero(origin == 0.0)
+    columns = csr_array(X[:, moved].toarray() - origin[moved])
+    order = np.argsort(np.concatenate([others, moved]))
+    return hstack([X[:, others], columns], format="csr")[:, order]
 
 
 def column_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -140,6 +159,7 @@ def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
+_HARDLY_ANY = 1e-8  # of the largest eigenvalue: standard errors are 1e4 times as large there
 BASIS_RIDGE = 1e-6  # keeps the whitened basis tame; any small number gives the same optimum
 
 
@@ -263,6 +283,14 @@ class BasisFeatures:
         unit = self.basis / self.norms
         return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
 
+    def nearly_dependent_columns(self) -> BoolArray:
+        """Columns with a share in directions of hardly any variance, (D,)."""
+        if self.basis.ndim == 1:
+            return np.zeros(len(self.basis), dtype=np.bool_)
+        variance = (1.0 - self.ridge) / self.squared_norms
+        thin = (self.basis / self.norms)[:, variance < _HARDLY_ANY * variance.max(initial=0.0)]
+        return np.asarray(np.square(thin).sum(axis=1) > 0.01)
+
     def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, Rows]]":
         """The rows, block by block.
 
@@ -274,7 +302,8 @@ class BasisFeatures:
                 yield rows, Rows(matrix[rows])
             return
         to_raw = (self.basis.T / self.design.scale).T
-        shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
+        rest = self.design.rest
+        shift = rest * to_raw if to_raw.ndim == 1 else rest @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):
             yield rows, Rows(self.design.matrix[rows], to_raw, shift)
 
@@ -455,8 +484,10 @@ class TargetScaling:
         share /= share.sum(axis=0)
         values = np.where(targets.missing, 0.0, targets.values)
         mean = (share * values).sum(axis=0)
-        variance = (share * np.square(values - mean)).sum(axis=0)
-        return cls.of_moments(mean, variance, center=center)
+        error = values - mean
+        rounding = (share * error).sum(axis=0)
+        variance = (share * np.square(error)).sum(axis=0) - np.square(rounding)
+        return cls.of_moments(mean + rounding, np.maximum(variance, 0.0), center=center)
 
     @classmethod
     def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> Self:

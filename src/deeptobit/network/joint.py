@@ -115,7 +115,7 @@ class NetworkProblem:
         centre = self.centre(below)[: self.n_tasks]
         ones, constant = np.ones(self.n_tasks), np.ptp(below, axis=0) == 0.0
         if not self.skip_connection:
-            return Design(below - centre, centre, ones, design.weight, constant)
+            return Design(below - centre, centre, ones, design.weight, constant, centre)
         # A mean is folded into products for sparse features only.
         outputs = below if design.is_sparse else below - centre
         return replace(
@@ -124,6 +124,7 @@ class NetworkProblem:
             mean=np.append(centre, design.mean),
             scale=np.append(ones, design.scale),
             vanishing=np.append(constant, design.vanishing),
+            rest=np.append(centre, design.rest),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
 from deeptobit.online.reference import Block, Iterate, rows_of
 from deeptobit.online.start import OnlineSettings, first_gram
@@ -123,6 +123,7 @@ def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRow
 # Standard units of features, targets and weights, from the first rows.
 
 _VANISHING = 1e-140  # columns without a larger number are taken for zeros: squares would vanish
+_ROUNDING = 64.0 * np.finfo(np.float64).eps  # of a mean: what differs less from it is equal to it
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ class Standardization:
     def block(self, rows: RawRows) -> Block:
         """Rows in these units; an entry that is open on both sides becomes missing."""
         X = rows.X - self.feature_mean
+        X[np.abs(X) <= _ROUNDING * np.abs(self.feature_mean)] = 0.0  # else it would be learned from
         X *= 1.0 / self.feature_scale
         precision = 1.0 / self.target_scale
         low, high = rows.low - self.target_mean, rows.high - self.target_mean
@@ -173,6 +175,17 @@ class Standardization:
         unknown = np.isinf(low) & np.isinf(high)
         low[unknown] = high[unknown] = np.nan
         return Block(X, low, high, rows.weight / self.weight)
+
+    def with_units_of(self, rows: RawRows, unseen: BoolArray) -> Standardization:
+        """The same with units of features that were constant so far, where they vary now."""
+        away = np.abs(rows.X[:, unseen] - self.feature_mean[unseen])
+        away[away <= _ROUNDING * np.abs(self.feature_mean[unseen])] = 0.0
+        size = np.maximum(away.max(axis=0), _VANISHING)
+        share = rows.weight / max(float(rows.weight.sum()), 1e-300)
+        spread = size * np.sqrt(share @ np.square(away / size))
+        scale = self.feature_scale.copy()
+        scale[unseen] = np.where(spread > _VANISHING, spread, scale[unseen])
+        return replace(self, feature_scale=scale)
 
     def to_user(self, model: Iterate, n_seen: int) -> OnlineResult:
         """Parameters for raw X and raw targets."""
@@ -201,8 +214,7 @@ def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatAr
     mean = _column_sums(share, scaled) / total
     scaled -= mean
     spread = np.sqrt(_column_sums(share, np.square(scaled, out=scaled)) / total)
-    tiny = 64.0 * np.finfo(np.float64).eps
-    scale = np.where(spread > tiny, spread, 1.0)
+    scale = np.where(spread > _ROUNDING, spread, 1.0)
     return mean * size, scale * size
 
 
@@ -383,6 +395,7 @@ class OnlineSolver:
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
         if self._units is not None:
+            self._find_units(rows)
             block = self._units.block(rows)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
@@ -400,6 +413,18 @@ class OnlineSolver:
             part = rows_of(block, slice(first, first + size))
             self._learn_block(part, fresh=first >= n_rows // 2, in_buffer=True)
         self._learner.refit(block, gram)
+
+    def _find_units(self, rows: RawRows) -> None:
+        """Units of features that vary for the first time; their coefficients stay the same."""
+        assert self._learner is not None
+        assert self._units is not None
+        unseen = self._learner.metric.unseen
+        if not (self.settings.standardize and unseen.any()):
+            return
+        units = self._units.with_units_of(rows, unseen)
+        for model in (self._learner.now, self._learner.mean):
+            model.V[...] *= units.feature_scale / self._units.feature_scale
+        self._units = units
 
     def _learn_block(self, block: Block, *, fresh: bool, in_buffer: bool) -> None:
         assert self._learner is not None

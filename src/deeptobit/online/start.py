@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.online import reference
 from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate
@@ -115,6 +115,11 @@ class FeatureMetric:
         """Whether P is a matrix."""
         return self.moments.ndim == 2
 
+    @property
+    def unseen(self) -> BoolArray:
+        """Features that have not varied yet, (D,)."""
+        return np.asarray((np.diagonal(self.moments) if self.is_full else self.moments) == 0.0)
+
     def add(self, X: FloatArray, weight: FloatArray) -> None:
         """Learn from a block; P follows when n has grown by half."""
         self.moments += _gram(X, weight) if self.is_full else weight @ np.square(X)
@@ -134,6 +139,7 @@ class FeatureMetric:
             return
         correlation = self.moments * (scale[:, None] * scale / self.n)
         correlation.flat[:: n_features + 1] += _RIDGE_FULL * share * self.tau + _SMALLEST_RIDGE
+        correlation[self.unseen, self.unseen] = 1.0  # as they are expected once they vary
         inverse = np.linalg.inv(correlation)
         self.inverse = 0.5 * (inverse + inverse.T) * (scale[:, None] * scale)
 
@@ -341,6 +347,7 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
     start.Ut[...] = vectors.T @ start.Ut
     for component in np.flatnonzero(values < 0.25).tolist():
         direction = rng.standard_normal((1, start.V.shape[1]))
+        direction[:, metric.unseen] = 0.0
         square = float(metric.inner(direction)[0, 0])
         start.V[component] = direction[0] / np.sqrt(square if square > 0.0 else 1.0)
         start.Ut[component] = 0.0
