@@ -105,22 +105,6 @@ class Clipped:
         mean = nearest + self.sigma * (below - above)
         return np.asarray(np.minimum(np.maximum(mean, self.lower), self.upper))
 
-    def variance(self) -> FloatArray:
-        """Var[y], at least 0."""
-        a, b, noise = self.a, self.b, self.noise
-        centre = np.clip(0.0, a, b)  # of the bulk: squares about it are small, so none cancel
-        a_end, b_end = finite_end(a), finite_end(b)
-        low_mean, low_square = at_ends(noise.lower_mean, a), at_ends(noise.lower_square, a)
-        high_mean, high_square = at_ends(noise.upper_mean, b), at_ends(noise.upper_square, b)
-        cut_above = high_square + 2.0 * (b_end - centre) * high_mean
-        cut_below = low_square + 2.0 * (centre - a_end) * low_mean
-        from_lower = noise.upper_square(np.maximum(a_end, 0.0)) - cut_above
-        from_upper = noise.lower_square(np.minimum(b_end, 0.0)) - cut_below
-        inside = noise.variance() + noise.mean() ** 2 - cut_above - cut_below
-        whole = np.where(a > 0.0, from_lower, np.where(b < 0.0, from_upper, inside))
-        shift = (self.mean() - self.latent) / self.sigma - centre
-        return np.asarray(np.square(self.sigma) * np.maximum(whole - shift**2, 0.0))
-
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
         try:
@@ -253,23 +237,6 @@ class Predictive(Clipped):
             grows = np.where(self.step < _WIDEST * self.sigma, -density, density)
             by_sigma = by_sigma + jump * finite_end(outer) + bent * end + grows
         return by_latent, by_sigma
-
-    def variance(self) -> FloatArray:
-        """Var[y], at least 0."""
-        if self._grid is None:
-            return super().variance()
-        between, mean, h = self._between, self.mean(), self.step
-        total = between.variance() + np.square(between.mean() - mean)
-        inside = 1.0 - between.at_lower() - between.at_upper()
-        total = total + self._rounding * self.sigma / 12.0 * inside
-        for end, bound, at_bound, sign in (
-            (between.a, self.lower, self.at_lower(), -1.0),
-            (between.b, self.upper, self.at_upper(), 1.0),
-        ):
-            away = np.where(np.isfinite(bound), sign * (bound - mean), 0.0)
-            total = total + at_bound * h * (2.0 * away - h)
-            total = total + self._rounding / 12.0 * (away - h) * self._density(end)
-        return np.asarray(np.maximum(total, 0.0))
 
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
