@@ -13,7 +13,7 @@ from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
 from deeptobit.app.study.data import check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule, warn
-from deeptobit.app.study.doctor.values import words_of
+from deeptobit.app.study.doctor.values import words_among_numbers
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
 
@@ -33,7 +33,7 @@ def find_useless(case: Case) -> Iterator[Finding]:
     for name in case.features if isinstance(case.data, StudyError) else ():
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
         why = why_useless(summary, columns.number_format(case.table, name))
-        if why and not words_of(case.table, name):
+        if why and not words_among_numbers(case.table, name):
             evidence = summary.example.strip(" ()")
             edits = _read_by(case.table, name) or exclude([name])
             yield Finding("error", name, why, evidence=evidence, edits=edits)
