@@ -79,6 +79,10 @@ class Clipped:
         """P(y = upper)."""
         return np.exp(self.noise.log_sf(self.b))
 
+    def density(self, z: FloatArray) -> FloatArray:
+        """Density of the standardised noise, 0 at an open side."""
+        return at_ends(lambda z: np.exp(self.noise.log_pdf(z)), z)
+
     def uncensored(self) -> FloatArray:
         """P(lower < y < upper)."""
         return np.exp(-self.noise.interval(self.a, self.b).nll)
@@ -115,6 +119,11 @@ class Clipped:
             raise ValueError(f"quantiles must lie between 0 and 1; got {q}")
         steps = self.noise.ppf(q[..., None, None])
         return np.clip(self.latent + self.sigma * steps, self.lower, self.upper)
+
+    def interval(self, coverage: float) -> FloatArray:
+        """Ends of the central interval that holds y with this probability, (2, N, T)."""
+        tail = 0.5 * (1.0 - coverage)
+        return self.quantile([tail, 1.0 - tail])
 
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Log density of observed entries, log mass of censored ones, 0 where missing."""
@@ -219,7 +228,7 @@ class Predictive(Clipped):
             return super().mean()
         between = self._between
         ends = self.step * (self.at_upper() - self.at_lower())
-        rounded = self._rounding / 24.0 * (self._density(between.b) - self._density(between.a))
+        rounded = self._rounding / 24.0 * (self.density(between.b) - self.density(between.a))
         return np.clip(between.mean() + ends + rounded, self.lower, self.upper)
 
     def mean_slopes(self) -> tuple[FloatArray, FloatArray]:
@@ -229,8 +238,8 @@ class Predictive(Clipped):
         between = self._between
         by_latent, by_sigma = between.mean_slopes()
         for inner, outer, sign in ((between.a, self.a, -1.0), (between.b, self.b, 1.0)):
-            jump = self.step * self._density(outer) / self.sigma
-            density = self._rounding / 24.0 * sign * self._density(inner) / self.sigma
+            jump = self.step * self.density(outer) / self.sigma
+            density = self._rounding / 24.0 * sign * self.density(inner) / self.sigma
             end = finite_end(inner)
             bent = density * self.noise.score(end)
             by_latent = by_latent + jump + bent
@@ -328,9 +337,9 @@ class Predictive(Clipped):
         at_lower = score < self.lower + 0.5 * h
         at_upper = score > self.upper - 0.5 * h
         ends = np.square(self.at_lower() - at_lower) + np.square(self.at_upper() - at_upper)
-        slopes = self._density((inside - self.latent) / self.sigma)
-        slopes = slopes - between.at_lower() * self._density(between.a)
-        slopes = slopes - between.at_upper() * self._density(between.b)
+        slopes = self.density((inside - self.latent) / self.sigma)
+        slopes = slopes - between.at_lower() * self.density(between.a)
+        slopes = slopes - between.at_upper() * self.density(between.b)
         total = between.crps(inside) + h * ends - self._rounding / 12.0 * slopes
         return np.asarray(np.maximum(total, 0.0))
 
@@ -339,7 +348,3 @@ class Predictive(Clipped):
         """The factor h²/σ."""
         step = np.minimum(self.step, _WIDEST * self.sigma)
         return np.asarray(step * (step / self.sigma))  # a square may overflow
-
-    def _density(self, z: FloatArray) -> FloatArray:
-        """Density of the standardised noise, 0 at an open side."""
-        return np.where(np.isfinite(z), np.exp(self.noise.log_pdf(finite_end(z))), 0.0)
