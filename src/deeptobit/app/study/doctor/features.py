@@ -152,7 +152,7 @@ _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
 @rule(
-    harm="A number that names people is learned by heart, and says nothing of new ones.",
+    harm="A number that names people is learned by heart, and says nothing of new people.",
     fix="`[features] exclude`",
 )
 def find_identifier(case: Case) -> Iterator[Finding]:
@@ -186,7 +186,7 @@ def _why_identifier(case: Case, name: str) -> str | None:
 
 
 @rule(
-    harm="A rank above the number of targets is that number; the study promises what it cannot.",
+    harm="Larger ranks are cut to that number, so the study asks for models that cannot be fitted.",
     fix="`[model] ranks` that fit",
 )
 def find_rank(case: Case) -> Iterator[Finding]:

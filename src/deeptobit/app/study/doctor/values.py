@@ -162,7 +162,7 @@ def find_scale(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="A single typing error can turn a slope, and the person's own prediction is of nobody.",
+    harm="A single typing error can turn a slope, and the prediction for that person is worthless.",
     fix="`[columns.NAME] missing`, if the cells cannot be corrected",
 )
 def find_outlier(case: Case) -> Iterator[Finding]:
