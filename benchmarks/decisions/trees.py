@@ -17,7 +17,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, TreeTable
 from deeptobit.auto.trees import TREES
 from deeptobit.datasets import make_subspace
-from deeptobit.likelihood import Gaussian, Predictive, evaluate, truncated_moments
+from deeptobit.likelihood import Gaussian, Predictive, evaluate
 from deeptobit.targets import CensoredTargets
 
 TABLES = ("licorice_gargle", "help", "fastfood", "batting", "bfi", "nmes1988", "weather")
@@ -188,14 +188,12 @@ def _completed(task: Task) -> tuple[FloatArray, float]:
     rows = rows[~np.isnan(task.low[rows])]
     scores, sigma = np.full(len(rows), task.start), task.sigma
     for _ in range(COMPLETIONS):
-        units = scores[:, None] / sigma
-        noise, variance = truncated_moments(
-            task.low[rows][:, None], task.high[rows][:, None], units, np.array([sigma])
-        )
-        latent = scores + sigma * noise.ravel()
+        at = _at((task.low[rows][:, None], task.high[rows][:, None]), scores, sigma)
+        latent = scores - sigma**2 * at.latent.ravel()
         trees = _hgb().fit(task.X[rows], latent)
         scores = trees.predict(task.X[rows])
-        left = np.square(latent - scores) + sigma**2 * variance.ravel()
+        variance = sigma**2 * (1.0 - sigma**2 * at.latent_latent.ravel())
+        left = np.square(latent - scores) + variance
         sigma = float(np.sqrt(left.mean()))
     return trees.predict(task.X[task.test]), sigma
 

@@ -11,7 +11,7 @@ from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
 from deeptobit.auto.path import EvidenceState, Prior, em_step, learn
-from deeptobit.likelihood import truncated_moments
+from deeptobit.likelihood import Gaussian, evaluate
 from tests.auto.problems import begun, linear, posed
 
 _ALONE = Prior("shared", 1.0, None)
@@ -183,6 +183,7 @@ def test_the_compiled_moments_are_those_of_every_kind_of_entry() -> None:
     problem = replace(problem, low=low, high=high)
     coef, intercept, sigma = rng.normal(size=(6, 3)), rng.normal(size=3), np.array([0.3, 1.0, 2.0])
     found = impute(problem, coef, intercept, sigma)
-    wanted = truncated_moments(low, high, problem.matrix @ coef + intercept, sigma)
-    np.testing.assert_allclose(found.residual, wanted[0], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(found.variance, wanted[1], rtol=1e-12, atol=1e-12)
+    at = evaluate(Gaussian(), low, high, sigma * (problem.matrix @ coef + intercept), sigma)
+    np.testing.assert_allclose(found.residual, -sigma * at.latent, rtol=1e-12, atol=1e-12)
+    variance = 1.0 - sigma**2 * at.latent_latent
+    np.testing.assert_allclose(found.variance, variance, rtol=1e-12, atol=1e-12)

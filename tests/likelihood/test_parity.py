@@ -45,20 +45,6 @@ def test_compiled_likelihood_is_its_reference(layout: Layout, far: float) -> Non
         np.testing.assert_allclose(compiled, reference, rtol=1e-11, atol=1e-11)
 
 
-@LAYOUTS
-@pytest.mark.parametrize("far", [1.0, 1e3, 1e6])
-def test_moments_of_truncated_noise_are_derivatives_of_the_likelihood(
-    layout: Layout, far: float
-) -> None:
-    low, high, latent = every_entry(far)
-    ends, latent = (layout(low), layout(high)), latent / SIGMA
-    mean, variance = likelihood.truncated_moments(*ends, layout(latent), SIGMA)
-    at = likelihood.reference_evaluate(Gaussian(), low / SIGMA, high / SIGMA, latent, np.ones(3))
-    np.testing.assert_allclose(mean, -at.latent, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(variance, 1.0 - at.latent_latent, atol=1e-11)
-    assert (variance >= 0.0).all()
-
-
 def test_read_only_memory_maps_are_accepted(tmp_path: Path) -> None:
     arrays = every_entry()
     mapped = []

@@ -55,7 +55,7 @@ def test_pieces_teach_what_the_whole_does(batch_size: int, edges: list[int]) -> 
     whole = learn(stream(batch_size), rows(), [0, N_ROWS])
     pieces = learn(stream(batch_size), rows(), edges)
     assert pieces.n_seen == N_ROWS
-    assert_same(whole.layers(), pieces.layers())
+    assert_same(whole.grown()[0], pieces.grown()[0])
     assert repr(whole.histories) == repr(pieces.histories)  # nan where there is no objective yet
 
 
@@ -63,9 +63,9 @@ def test_looking_does_not_teach() -> None:
     model, other = stream(), stream()
     learn(other, rows(), [0, 300, N_ROWS])
     learn(model, rows(), [0, 300])
-    assert_same(model.layers(), model.layers())
+    assert_same(model.grown()[0], model.grown()[0])
     model.learn(*(array[300:] for array in rows()))
-    assert_same(model.layers(), other.layers())
+    assert_same(model.grown()[0], other.grown()[0])
 
 
 def test_a_pickled_stream_goes_on() -> None:
@@ -73,7 +73,7 @@ def test_a_pickled_stream_goes_on() -> None:
     copy = pickle.loads(pickle.dumps(model))
     for one in (model, copy):
         one.learn(*(array[900:] for array in rows()))
-    assert_same(model.layers(), copy.layers())
+    assert_same(model.grown()[0], copy.grown()[0])
 
 
 def test_memory_does_not_grow_with_the_rows() -> None:
@@ -93,7 +93,7 @@ def test_the_first_layer_learns_from_x_alone() -> None:
     model = learn(stream(), arrays, [0, 1024])
     solver = OnlineSolver(OnlineSettings(rank=2), 5, 4)
     solver.learn(*arrays)
-    np.testing.assert_array_equal(model.layers()[0].coef, solver.result().U @ solver.result().V)
+    np.testing.assert_array_equal(model.grown()[0][0].coef, solver.result().U @ solver.result().V)
 
 
 def test_a_layer_learns_from_the_censored_outputs_of_the_one_below() -> None:
@@ -112,7 +112,7 @@ def test_a_layer_learns_from_the_censored_outputs_of_the_one_below() -> None:
 def test_layers_see_what_they_should(skip_connection: bool) -> None:
     model = learn(stream(skip_connection=skip_connection), rows(600), [0, 600])
     above = 9 if skip_connection else 4
-    assert [layer.V.shape for layer in model.layers()] == [(2, 5), (2, above), (2, above)]
+    assert [layer.V.shape for layer in model.grown()[0]] == [(2, 5), (2, above), (2, above)]
 
 
 def test_sparse_rows_are_dense_rows() -> None:
@@ -121,7 +121,7 @@ def test_sparse_rows_are_dense_rows() -> None:
     dense, sparse = stream(), stream()
     dense.learn(X, *others)
     sparse.learn(csr_matrix(X), *others)
-    for one, two in zip(dense.layers(), sparse.layers(), strict=True):
+    for one, two in zip(dense.grown()[0], sparse.grown()[0], strict=True):
         np.testing.assert_allclose(two.coef, one.coef, rtol=1e-6, atol=1e-9)
 
 
@@ -132,4 +132,4 @@ def test_inputs_are_neither_kept_nor_changed() -> None:
     for array, copy in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
         array[...] = 0.0  # the stream's own rows must not change with them
-    assert_same(model.layers(), other.layers())
+    assert_same(model.grown()[0], other.grown()[0])

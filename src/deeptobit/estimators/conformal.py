@@ -239,8 +239,7 @@ class ConformalMixin(PredictiveRegressor):
             raise ValueError(f"coverage must lie between 0 and 1; got {coverage!r}")
         if hasattr(self, "_calibration"):
             return central_interval(predictive, self._calibration.thresholds(coverage))
-        tail = 0.5 * (1.0 - coverage)
-        low, high = predictive.quantile([tail, 1.0 - tail])
+        low, high = predictive.interval(coverage)
         return low, high
 
     def predict_distribution(

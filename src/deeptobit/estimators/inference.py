@@ -340,8 +340,7 @@ def _effect_factor(
         return np.ones_like(sigma), np.zeros_like(sigma), np.zeros_like(sigma)
     noise, a, b = predictive.noise, predictive.a, predictive.b
     a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
-    at_a = np.where(np.isfinite(a), np.exp(noise.log_pdf(a_end)), 0.0)
-    at_b = np.where(np.isfinite(b), np.exp(noise.log_pdf(b_end)), 0.0)
+    at_a, at_b = predictive.density(a), predictive.density(b)
     by_latent = (at_a - at_b) / sigma
     if kind == "mean":
         return predictive.uncensored(), by_latent, a_end * at_a - b_end * at_b

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,22 +23,28 @@ from deeptobit.arrays import FloatArray, check_count, in_precision_of
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
-from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
+from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor, refit_layer
 from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import NetworkLayer, latents
+from deeptobit.network import NetworkLayer, NetworkProblem, latents
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
 from deeptobit.targets import CensoredTargets
 
 
-class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResampledRegressor):
     """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
@@ -472,7 +479,8 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
         rows, sigma = (matrix, targets, weight), self._given_sigma(targets.names)
-        return null_of(self, rows, self._read_penalty(), self.rank_, self.alpha_, sigma)
+        settings: Any = {"rank": self.rank_, "penalty": self._read_penalty()}
+        return pose(self, rows, (self.alpha_,), sigma, **settings).null()
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
@@ -502,30 +510,34 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
             self.history_ |= self._stream.history
 
 
-def null_of(
-    model: Any, rows: Rows, penalty: Penalty, rank: int, alpha: float, sigma: FloatArray | None
-) -> batch.NullLayer:
-    """The layer without effects, in standard units, with the noise and the units of a model.
+def pose(
+    model: Any,
+    rows: Rows,
+    alphas: tuple[float, ...],
+    sigma: FloatArray | None,
+    *,
+    rank: int,
+    penalty: Penalty,
+    **of_network: Any,
+) -> NetworkProblem:
+    """The problem of a layer or a network in standard units, with the settings of a model.
 
-    ``sigma`` is in the user's units, ``None`` if it is estimated.
+    ``sigma`` is in the user's units, ``None`` if it is estimated; ``of_network`` are the settings
+    that a single layer does not have.
     """
-    matrix, targets, weight = rows
-    share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
-    design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
+    X, targets, weight = rows
+    share, center = weight / weight.sum(), model.fit_intercept
     scaling = batch.TargetScaling.build(targets, share, center=center)
-    features = batch.features_for(design, penalty)
-    problem = batch.SubspaceProblem(
-        features=features,
+    return NetworkProblem(
+        design=batch.Design.build(X, share, center=center, standardize=model.standardize),
         targets=targets,
         scaling=scaling,
         noise=one_family(model.noise),
-        rank=min(rank, features.rank),
-        alpha=alpha,
-        fit_intercept=center,
-        free_sigma=np.full(n_tasks, sigma is None),
-        min_log_sigma=np.full(n_tasks, -np.inf),
-        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
-        total_weight=float(weight.sum()),
+        rank=rank,
+        alphas=alphas,
         penalty=penalty,
+        fit_intercept=center,
+        sigma=None if sigma is None else sigma / scaling.scale,
+        total_weight=float(weight.sum()),
+        **of_network,
     )
-    return batch.null_layer(problem)

@@ -5,7 +5,6 @@ from deeptobit.likelihood.evaluate import (
     has_kernels,
     missing_noise,
     reference_evaluate,
-    truncated_moments,
 )
 from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
@@ -56,7 +55,6 @@ __all__ = [
     "one_family",
     "reference_evaluate",
     "resolve_noise",
-    "truncated_moments",
     "with_grid",
     "with_one_spread",
     "with_spread",

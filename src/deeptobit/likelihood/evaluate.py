@@ -137,38 +137,6 @@ def evaluate(
     return Derivatives(*out)
 
 
-# Moments of Gaussian noise that is known to lie in an interval.
-
-
-def truncated_moments(
-    low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    r"""Mean and variance of ε given low ≤ σ(η + ε) ≤ high, with ε ~ N(0, 1).
-
-    .. math:: E[\varepsilon] = -\partial_\eta \mathrm{nll},\qquad
-        \mathrm{Var}[\varepsilon] = 1 - \partial_\eta^2 \mathrm{nll}
-
-    An observed entry has variance 0; a missing one has mean 0 and variance 1.
-
-    Parameters
-    ----------
-    low, high : arrays of shape (N, T)
-        NaN where missing.
-    latent : array of shape (N, T)
-        η, in units of σ.
-    sigma : array of shape (T,)
-
-    Examples
-    --------
-    >>> low, high = np.array([[1.5, -np.inf, np.nan]]), np.array([[1.5, 0.0, np.nan]])
-    >>> mean, variance = truncated_moments(low, high, np.ones((1, 3)), np.ones(3))
-    >>> mean.round(4), variance.round(4)
-    (array([[ 0.5   , -1.5251,  0.    ]]), array([[0.    , 0.1991, 1.    ]]))
-    """
-    at = evaluate(Gaussian(), low, high, latent * sigma, sigma)
-    return 0.0 - sigma * at.latent, np.maximum(1.0 - np.square(sigma) * at.latent_latent, 0.0)
-
-
 # The expected noise of missing entries, given that of the other outcomes of the row.
 
 

@@ -82,10 +82,6 @@ class Gaussian(SymmetricNoise):
         """φ(z) − z(1 − Φ(z)), which is 1 − Φ(z) times the excess of the Mills ratio."""
         return np.asarray(ndtr(-z) * normal.mills_excess(-z))
 
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """(1 + z²)(1 − Φ(z)) − zφ(z), likewise."""
-        return np.asarray(ndtr(-z) * (1.0 - z * normal.mills_excess(-z)))
-
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """zΦ(z)² + 2φ(z)Φ(z) − Φ(√2 z)/√π, an antiderivative of Φ²."""
         cdf = ndtr(z)

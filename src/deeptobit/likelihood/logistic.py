@@ -1,7 +1,7 @@
 """Logistic noise: a little heavier in the tail than the Gaussian, and still log-concave."""
 
 import numpy as np
-from scipy.special import expit, log_expit, logit, spence
+from scipy.special import expit, log_expit, logit
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.noise import Derivatives, SymmetricNoise, width_between
@@ -67,11 +67,6 @@ class Logistic(SymmetricNoise):
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """Log(1 + e⁻ᶻ)."""
         return np.asarray(-log_expit(z))
-
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """−2 Li₂(−e⁻ᶻ), with the inversion formula below 0."""
-        tail = -2.0 * spence(1.0 + np.exp(-np.abs(z)))
-        return np.where(z > 0.0, tail, self.variance() + z * z - tail)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """Log(1 + eᶻ) − F(z), an antiderivative of F²."""

@@ -77,12 +77,6 @@ class Noise(Protocol):
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊], the integral of F below z."""
 
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊²]."""
-
-    def lower_square(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊²]."""
-
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z."""
 
@@ -128,20 +122,15 @@ _T = _S**3 / (1.0 - _S)
 _JACOBIAN = 0.5 * _HALF_LINE_WEIGHTS * (3.0 * _S**2 * (1.0 - _S) + _S**3) / (1.0 - _S) ** 2
 
 
-def over_half_line(log_tail: Callable[[FloatArray], FloatArray], power: int) -> FloatArray:
-    r"""Integrate a tail function P(t) = exp(log_tail(t)) over t in (0, ∞).
-
-    Power 1 gives :math:`\int P`, power 2 :math:`\int 2tP`, which are the first and second moments
-    of the excess; power 0 gives :math:`\int P^2`.
+def over_half_line(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Integrate a function of t over (0, ∞); its last axis is that of t.
 
     Examples
     --------
-    >>> float(over_half_line(lambda t: -t, 2).round(12))
-    2.0
+    >>> float(over_half_line(lambda t: np.exp(-t)).round(12))
+    1.0
     """
-    tail = log_tail(_T)
-    integrand = np.exp(2.0 * tail) if power == 0 else np.exp(tail) * (2.0 * _T) ** (power - 1)
-    return np.asarray(integrand @ _JACOBIAN)
+    return np.asarray(function(_T) @ _JACOBIAN)
 
 
 # A noise family from six functions; the rest by quadrature until a closed form replaces it.
@@ -268,24 +257,19 @@ class StandardNoise(Noise):
 
     def variance(self) -> float:
         """Var[ε]."""
-        zero = np.zeros(())
-        return float(self._tail(zero, 2, 1.0) + self._tail(zero, 2, -1.0)) - self.mean() ** 2
+
+        def both_tails(t: FloatArray) -> FloatArray:
+            return np.exp(self.log_sf(t)) + np.exp(self.log_cdf(-t))
+
+        return float(over_half_line(lambda t: 2.0 * t * both_tails(t))) - self.mean() ** 2
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
-        return self._moment_above(z, 1, 1.0)
+        return self._mean_above(z, 1.0)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
-        return self._moment_above(-np.asarray(z), 1, -1.0)
-
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊²]."""
-        return self._moment_above(z, 2, 1.0)
-
-    def lower_square(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊²]."""
-        return self._moment_above(-np.asarray(z), 2, -1.0)
+        return self._mean_above(-np.asarray(z), -1.0)
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z."""
@@ -301,26 +285,25 @@ class StandardNoise(Noise):
 
     # Both sides: for sign 1 they are those of ε, for sign −1 those of −ε.
 
-    def _moment_above(self, z: FloatArray, power: int, sign: float) -> FloatArray:
-        """E[(±ε − z)₊^power] for power 1 and 2; below 0 what the other tail leaves of E[±ε − z]."""
+    def _mean_above(self, z: FloatArray, sign: float) -> FloatArray:
+        """E[(±ε − z)₊]; below 0 what the other tail leaves of E[±ε − z]."""
         if np.all(np.asarray(z) > 0.0):
-            return self._tail(np.asarray(z), power, sign)
+            return self._tail(np.asarray(z), 1, sign)
         up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        other, mean = self._tail(-down, power, -sign), sign * self.mean() - down
-        below = mean + other if power == 1 else self.variance() + mean**2 - other
-        return np.where(z > 0.0, self._tail(up, power, sign), below)
+        below = sign * self.mean() - down + self._tail(-down, 1, -sign)
+        return np.where(z > 0.0, self._tail(up, 1, sign), below)
 
     def _crps_above(self, z: FloatArray, sign: float) -> FloatArray:
         """Integral of S² above z, S = P(±ε > t); below 0 from S² = 1 − 2(1 − S) + (1 − S)²."""
         up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
-        F2, F = (self._tail(zero, n, -sign) - self._tail(-down, n, -sign) for n in (0, 1))
-        below = self._tail(zero, 0, sign) - down - 2.0 * F + F2
-        return np.where(z > 0.0, self._tail(up, 0, sign), below)
+        F2, F = (self._tail(zero, n, -sign) - self._tail(-down, n, -sign) for n in (2, 1))
+        below = self._tail(zero, 2, sign) - down - 2.0 * F + F2
+        return np.where(z > 0.0, self._tail(up, 2, sign), below)
 
     def _tail(self, z: FloatArray, power: int, sign: float) -> FloatArray:
-        """E[(±ε − z)₊^power] for z ≥ 0 and power 1, 2; for power 0 the integral of S² above z."""
+        """Integral of S^power above z ≥ 0, S = P(±ε > t)."""
         log_tail = self.log_sf if sign > 0.0 else self.log_cdf
-        return over_half_line(lambda t: log_tail(sign * (z[..., None] + t)), power)
+        return over_half_line(lambda t: np.exp(power * log_tail(sign * (z[..., None] + t))))
 
 
 def width_between(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -345,10 +328,6 @@ class SymmetricNoise(StandardNoise):
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
         return self.upper_mean(-np.asarray(z))
-
-    def lower_square(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊²]."""
-        return self.upper_square(-np.asarray(z))
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z."""

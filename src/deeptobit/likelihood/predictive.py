@@ -79,6 +79,10 @@ class Clipped:
         """P(y = upper)."""
         return np.exp(self.noise.log_sf(self.b))
 
+    def density(self, z: FloatArray) -> FloatArray:
+        """Density of the standardised noise, 0 at an open side."""
+        return at_ends(lambda z: np.exp(self.noise.log_pdf(z)), z)
+
     def uncensored(self) -> FloatArray:
         """P(lower < y < upper)."""
         return np.exp(-self.noise.interval(self.a, self.b).nll)
@@ -105,22 +109,6 @@ class Clipped:
         mean = nearest + self.sigma * (below - above)
         return np.asarray(np.minimum(np.maximum(mean, self.lower), self.upper))
 
-    def variance(self) -> FloatArray:
-        """Var[y], at least 0."""
-        a, b, noise = self.a, self.b, self.noise
-        centre = np.clip(0.0, a, b)  # of the bulk: squares about it are small, so none cancel
-        a_end, b_end = finite_end(a), finite_end(b)
-        low_mean, low_square = at_ends(noise.lower_mean, a), at_ends(noise.lower_square, a)
-        high_mean, high_square = at_ends(noise.upper_mean, b), at_ends(noise.upper_square, b)
-        cut_above = high_square + 2.0 * (b_end - centre) * high_mean
-        cut_below = low_square + 2.0 * (centre - a_end) * low_mean
-        from_lower = noise.upper_square(np.maximum(a_end, 0.0)) - cut_above
-        from_upper = noise.lower_square(np.minimum(b_end, 0.0)) - cut_below
-        inside = noise.variance() + noise.mean() ** 2 - cut_above - cut_below
-        whole = np.where(a > 0.0, from_lower, np.where(b < 0.0, from_upper, inside))
-        shift = (self.mean() - self.latent) / self.sigma - centre
-        return np.asarray(np.square(self.sigma) * np.maximum(whole - shift**2, 0.0))
-
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
         try:
@@ -131,6 +119,11 @@ class Clipped:
             raise ValueError(f"quantiles must lie between 0 and 1; got {q}")
         steps = self.noise.ppf(q[..., None, None])
         return np.clip(self.latent + self.sigma * steps, self.lower, self.upper)
+
+    def interval(self, coverage: float) -> FloatArray:
+        """Ends of the central interval that holds y with this probability, (2, N, T)."""
+        tail = 0.5 * (1.0 - coverage)
+        return self.quantile([tail, 1.0 - tail])
 
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Log density of observed entries, log mass of censored ones, 0 where missing."""
@@ -235,7 +228,7 @@ class Predictive(Clipped):
             return super().mean()
         between = self._between
         ends = self.step * (self.at_upper() - self.at_lower())
-        rounded = self._rounding / 24.0 * (self._density(between.b) - self._density(between.a))
+        rounded = self._rounding / 24.0 * (self.density(between.b) - self.density(between.a))
         return np.clip(between.mean() + ends + rounded, self.lower, self.upper)
 
     def mean_slopes(self) -> tuple[FloatArray, FloatArray]:
@@ -245,31 +238,14 @@ class Predictive(Clipped):
         between = self._between
         by_latent, by_sigma = between.mean_slopes()
         for inner, outer, sign in ((between.a, self.a, -1.0), (between.b, self.b, 1.0)):
-            jump = self.step * self._density(outer) / self.sigma
-            density = self._rounding / 24.0 * sign * self._density(inner) / self.sigma
+            jump = self.step * self.density(outer) / self.sigma
+            density = self._rounding / 24.0 * sign * self.density(inner) / self.sigma
             end = finite_end(inner)
             bent = density * self.noise.score(end)
             by_latent = by_latent + jump + bent
             grows = np.where(self.step < _WIDEST * self.sigma, -density, density)
             by_sigma = by_sigma + jump * finite_end(outer) + bent * end + grows
         return by_latent, by_sigma
-
-    def variance(self) -> FloatArray:
-        """Var[y], at least 0."""
-        if self._grid is None:
-            return super().variance()
-        between, mean, h = self._between, self.mean(), self.step
-        total = between.variance() + np.square(between.mean() - mean)
-        inside = 1.0 - between.at_lower() - between.at_upper()
-        total = total + self._rounding * self.sigma / 12.0 * inside
-        for end, bound, at_bound, sign in (
-            (between.a, self.lower, self.at_lower(), -1.0),
-            (between.b, self.upper, self.at_upper(), 1.0),
-        ):
-            away = np.where(np.isfinite(bound), sign * (bound - mean), 0.0)
-            total = total + at_bound * h * (2.0 * away - h)
-            total = total + self._rounding / 12.0 * (away - h) * self._density(end)
-        return np.asarray(np.maximum(total, 0.0))
 
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
@@ -361,9 +337,9 @@ class Predictive(Clipped):
         at_lower = score < self.lower + 0.5 * h
         at_upper = score > self.upper - 0.5 * h
         ends = np.square(self.at_lower() - at_lower) + np.square(self.at_upper() - at_upper)
-        slopes = self._density((inside - self.latent) / self.sigma)
-        slopes = slopes - between.at_lower() * self._density(between.a)
-        slopes = slopes - between.at_upper() * self._density(between.b)
+        slopes = self.density((inside - self.latent) / self.sigma)
+        slopes = slopes - between.at_lower() * self.density(between.a)
+        slopes = slopes - between.at_upper() * self.density(between.b)
         total = between.crps(inside) + h * ends - self._rounding / 12.0 * slopes
         return np.asarray(np.maximum(total, 0.0))
 
@@ -372,7 +348,3 @@ class Predictive(Clipped):
         """The factor h²/σ."""
         step = np.minimum(self.step, _WIDEST * self.sigma)
         return np.asarray(step * (step / self.sigma))  # a square may overflow
-
-    def _density(self, z: FloatArray) -> FloatArray:
-        """Density of the standardised noise, 0 at an open side."""
-        return np.where(np.isfinite(z), np.exp(self.noise.log_pdf(finite_end(z))), 0.0)

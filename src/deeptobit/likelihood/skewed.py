@@ -89,6 +89,12 @@ class TwoPiece(StandardNoise):
         """Whether quadrature is exact; it is not across 0, where the pieces meet."""
         return super().is_short(a, b) & ((a >= 0.0) | (b <= 0.0))
 
+    def variance(self) -> float:
+        """Var[ε], from the second moments of both halves."""
+        upper = self._upper_share * self._upper_width**2
+        lower = self._lower_share * self._lower_width**2
+        return (upper + lower) * self.base.variance() - self.mean() ** 2
+
     def mirrored(self) -> "TwoPiece":
         """The distribution of −ε."""
         return TwoPiece(self.base, -self.skew)
@@ -100,8 +106,6 @@ class TwoPiece(StandardNoise):
         """Integrals above z ≥ 0, from those of the symmetric family."""
         if sign < 0.0:
             return self.mirrored()._tail(z, power, 1.0)
-        at, share = z / self._upper_width, 2.0 * self._upper_share
-        if power == 0:
-            return np.asarray(share**2 * self._upper_width * self.base.upper_crps(at))
-        tail = self.base.upper_mean(at) if power == 1 else self.base.upper_square(at)
-        return np.asarray(share * self._upper_width**power * tail)
+        integral = self.base.upper_mean if power == 1 else self.base.upper_crps
+        at_base = integral(z / self._upper_width)
+        return np.asarray((2.0 * self._upper_share) ** power * self._upper_width * at_base)

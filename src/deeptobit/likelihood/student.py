@@ -76,14 +76,6 @@ class StudentT(SymmetricNoise):
         tail = self._partial_mean(z) - np.abs(z) * stdtr(self.df, -np.abs(z))
         return np.where(z > 0.0, tail, tail - z)
 
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊²]: z²f = ν((1 + z²/ν)f − f), and the first term is a t density as well."""
-        up, df = np.abs(z), self.df
-        thicker = (df - 1.0) / (df - 2.0) * stdtr(df - 2.0, -up * np.sqrt((df - 2.0) / df))
-        tail = stdtr(df, -up)
-        square = df * (thicker - tail) - 2.0 * up * self._partial_mean(up) + up * up * tail
-        return np.asarray(np.where(z > 0.0, square, self.variance() + z * z - square))
-
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """zF² + 2qF − 2∫qf, where qf is proportional to a t density with 2ν − 1 degrees."""
         df, cdf = self.df, stdtr(self.df, z)

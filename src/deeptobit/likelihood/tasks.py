@@ -90,8 +90,6 @@ class NoiseByTask:
     log_sf = _of_each_family("log_sf")
     upper_mean = _of_each_family("upper_mean")
     lower_mean = _of_each_family("lower_mean")
-    upper_square = _of_each_family("upper_square")
-    lower_square = _of_each_family("lower_square")
     upper_crps = _of_each_family("upper_crps")
     lower_crps = _of_each_family("lower_crps")
 

@@ -11,7 +11,7 @@ from deeptobit import online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
 from deeptobit.likelihood import Noise, evaluate
-from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
+from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, grow, prune
 from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, concatenate, latents
 from deeptobit.targets import CensoredTargets
 
@@ -286,11 +286,6 @@ class NetworkStream:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
         for rows in self._buffer.blocks(X, low, high, weight, lambda: self._segment):
             self._process(rows)
-
-    def layers(self) -> tuple[NetworkLayer, ...]:
-        """The network so far, which computes what the depth that predicted best does."""
-        grown, depth = self.grown()
-        return deepened(grown[:depth], len(grown))
 
     def grown(self) -> tuple[tuple[NetworkLayer, ...], int]:
         """All layers so far, and the depth that predicted new rows best.

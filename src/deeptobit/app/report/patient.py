@@ -231,14 +231,12 @@ def _family(noise: Any) -> Numbers:
 
 def _ends(model: Any, coverage: float) -> FloatArray:
     """Standardised ends of the intervals of ``predict_interval``, calibrated or not, (2, T)."""
-    noise, n_tasks = likelihood.with_one_spread(model.noise_), len(model.target_names_)
+    n_tasks = len(model.target_names_)
+    noise = likelihood.NoiseByTask([likelihood.of_task(model.noise_, k) for k in range(n_tasks)])
+    standard = likelihood.Predictive(noise, np.zeros((1, n_tasks)), np.ones(n_tasks))
     if hasattr(model, "_calibration"):
-        noise = likelihood.NoiseByTask([likelihood.of_task(noise, k) for k in range(n_tasks)])
-        standard = likelihood.Predictive(noise, np.zeros((1, n_tasks)), np.ones(n_tasks))
         return np.concatenate(central_interval(standard, model._calibration.thresholds(coverage)))
-    tail = 0.5 * (1.0 - coverage)
-    ends = noise.ppf(np.array([[tail], [1.0 - tail]]))
-    return np.broadcast_to(ends, (2, n_tasks))
+    return standard.interval(coverage)[:, 0]
 
 
 def _packed(values: Any) -> Any:

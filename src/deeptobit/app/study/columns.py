@@ -302,12 +302,12 @@ def number_repair(table: Table, column: str) -> dict[str, Any]:
 # Names of columns.
 
 
-def words_of(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name in lower case, with one _ between its words.
 
     Examples
     --------
-    >>> words_of("MMSE total (12 Mo.)")
+    >>> plain_name("MMSE total (12 Mo.)")
     'mmse_total_12_mo'
     """
     return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
@@ -347,7 +347,7 @@ def names_person(column: str) -> bool:
     >>> names_person("age"), names_person("visit no"), names_person("patient age")
     (False, False, False)
     """
-    return bool(_PERSON.fullmatch(words_of(column)))
+    return bool(_PERSON.fullmatch(plain_name(column)))
 
 
 def names_place(column: str) -> bool:
@@ -358,7 +358,7 @@ def names_place(column: str) -> bool:
     >>> names_place("site_id"), names_place("Centre"), names_place("age")
     (True, True, False)
     """
-    return bool(_PLACE.fullmatch(words_of(column)))
+    return bool(_PLACE.fullmatch(plain_name(column)))
 
 
 def names_time(column: str) -> bool:
@@ -369,7 +369,7 @@ def names_time(column: str) -> bool:
     >>> names_time("months since baseline"), names_time("Visit No."), names_time("age")
     (True, True, False)
     """
-    return bool(_TIME.fullmatch(words_of(column)))
+    return bool(_TIME.fullmatch(plain_name(column)))
 
 
 def is_numbered(cells: "pd.Series[Any]") -> bool:
@@ -441,7 +441,7 @@ def versions_of(column: str) -> list[Scale]:
     >>> [scale.upper for scale in versions_of("GDS")], versions_of("age")
     ([15, 30], [])
     """
-    words = words_of(column)
+    words = plain_name(column)
     if not _ANY.fullmatch(words):
         return []
     return [scale for scale in SCALES if re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)]

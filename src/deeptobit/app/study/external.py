@@ -43,10 +43,11 @@ class ExternalValidation:
     def notes(self) -> list[str]:
         """What to look at, in sentences."""
         found, notes = self.measures, []
-        away = found["bias"].abs() > 2.0 * found["rmse"] / np.sqrt(found["entries"])
-        for name, row in found[away].iterrows():
+        biased = found["bias"].abs() > 2.0 * found["rmse"] / np.sqrt(found["entries"])
+        for name, row in found[biased].iterrows():
             side = "above" if row["bias"] > 0.0 else "below"
-            notes.append(f"{name}: predictions are {abs(row['bias']):.2g} points {side} the mean.")
+            away = f"{abs(row['bias']):.2g} points {side} the recorded values"
+            notes.append(f"{name}: predictions are on average {away}.")
         for name, row in found[(found["slope"] - 1.0).abs() > 0.2].iterrows():
             wrong = "too far apart" if row["slope"] < 1.0 else "too close together"
             notes.append(f"{name}: predictions are {wrong} (slope {row['slope']:.2f}).")

@@ -203,8 +203,7 @@ def predicted_columns(predictive: Predictive, coverage: float) -> dict[str, Floa
     """Mean, ends of the central interval and probabilities of the bounds, by what a name gains."""
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
+    low, high = predictive.interval(coverage)
     ends = {" low": low, " high": high}
     at_bounds = {" P(lower)": predictive.at_lower(), " P(upper)": predictive.at_upper()}
     return {"": predictive.mean()} | ends | at_bounds

@@ -39,8 +39,7 @@ class Predicted:
     @cached_property
     def interval(self) -> FloatArray:
         """Ends of the central prediction intervals, (2, N, T)."""
-        tail = 0.5 * (1.0 - self.coverage)
-        return self.predictive.quantile([tail, 1.0 - tail])
+        return self.predictive.interval(self.coverage)
 
     def of_tasks(self, tasks: list[int]) -> "Predicted":
         """The same for some of the targets."""

@@ -56,7 +56,7 @@ def inspect_table(table: Table) -> Proposal:
     reasons = {n: _why_not(table, summaries[n]) for n in free if n not in proposed}
     excluded = {name: why for name, why in reasons.items() if why}
     numbers = [name for name, why in reasons.items() if not why and kinds[name] == "numbers"]
-    coded = [n for n in numbers if columns.names_place(n) or _CODE.fullmatch(columns.words_of(n))]
+    coded = [n for n in numbers if columns.names_place(n) or _CODE.fullmatch(columns.plain_name(n))]
     codes = [n for n in coded if 2 < table.text(n).nunique() <= columns.MOST_CATEGORIES]
     return Proposal(key, group, targets, excluded, codes, _when(table, group, numbers))
 
@@ -70,7 +70,7 @@ def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
         return None
     people = table.text(group)
     rank = {
-        name: (table.text(name).nunique(), "visit" not in columns.words_of(name))
+        name: (table.text(name).nunique(), "visit" not in columns.plain_name(name))
         for name in filter(columns.names_time, numbers)
         if (table.text(name).groupby(people).nunique() > 1).mean() > 0.5
     }

@@ -13,7 +13,7 @@ from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
 from deeptobit.app.study.data import check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule, warn
-from deeptobit.app.study.doctor.values import words_of
+from deeptobit.app.study.doctor.values import words_among_numbers
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
 
@@ -33,7 +33,7 @@ def find_useless(case: Case) -> Iterator[Finding]:
     for name in case.features if isinstance(case.data, StudyError) else ():
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
         why = why_useless(summary, columns.number_format(case.table, name))
-        if why and not words_of(case.table, name):
+        if why and not words_among_numbers(case.table, name):
             evidence = summary.example.strip(" ()")
             edits = _read_by(case.table, name) or exclude([name])
             yield Finding("error", name, why, evidence=evidence, edits=edits)
@@ -152,7 +152,7 @@ _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
 @rule(
-    harm="A number that names people is learned by heart, and says nothing of new ones.",
+    harm="A number that names people is learned by heart, and says nothing of new people.",
     fix="`[features] exclude`",
 )
 def find_identifier(case: Case) -> Iterator[Finding]:
@@ -186,7 +186,7 @@ def _why_identifier(case: Case, name: str) -> str | None:
 
 
 @rule(
-    harm="A rank above the number of targets is that number; the study promises what it cannot.",
+    harm="Larger ranks are cut to that number, so the study asks for models that cannot be fitted.",
     fix="`[model] ranks` that fit",
 )
 def find_rank(case: Case) -> Iterator[Finding]:

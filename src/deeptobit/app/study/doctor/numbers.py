@@ -210,7 +210,7 @@ class Unit(NamedTuple):
         """0 if the name of a column suggests it, 1 if it may be of any column, 2 otherwise."""
         if not self.names:
             return 1
-        return 0 if re.search(self.names, columns.words_of(column)) else 2
+        return 0 if re.search(self.names, columns.plain_name(column)) else 2
 
 
 _UNITS = pd.read_csv(Path(__file__).with_name("units.csv"), usecols=list(Unit._fields))

@@ -54,14 +54,14 @@ _MOST_WORDS = 5  # more different words are remarks, not codes
 _UNUSUAL = re.compile(r"[^#].*\d|\d|[+-]?inf", re.IGNORECASE)  # numbers such as 1.234,5, 5% or inf
 
 
-def words_of(table: Table, name: str) -> list[str]:
+def words_among_numbers(table: Table, name: str) -> list[str]:
     """Up to five words among the numbers of a column; none if cells are written as 5% or 1.234,5.
 
     Examples
     --------
     >>> import pandas as pd
     >>> cells = pd.DataFrame({"age": ["70", "refused", "75", "81"]})
-    >>> words_of(Table(cells, "a.csv", np.arange(4)), "age")
+    >>> words_among_numbers(Table(cells, "a.csv", np.arange(4)), "age")
     ['refused']
     """
     if not table.parse(name)[1].any():
@@ -79,7 +79,7 @@ def words_of(table: Table, name: str) -> list[str]:
 def find_word(case: Case) -> Iterator[Finding]:
     """A word among the numbers of a column, such as `refused` or `#DIV/0!`."""
     table = case.table
-    mixed = {name: words for name in case.numbers if (words := words_of(table, name))}
+    mixed = {name: words for name in case.numbers if (words := words_among_numbers(table, name))}
     others = [name for name in table.columns if name not in case.numbers]
     for word in sorted({word for words in mixed.values() for word in words}):
         names = [name for name, words in mixed.items() if word in words]
@@ -162,7 +162,7 @@ def find_scale(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="A single typing error can turn a slope, and the person's own prediction is of nobody.",
+    harm="A single typing error can turn a slope, and the prediction for that person is worthless.",
     fix="`[columns.NAME] missing`, if the cells cannot be corrected",
 )
 def find_outlier(case: Case) -> Iterator[Finding]:
