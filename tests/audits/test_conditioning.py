@@ -39,6 +39,7 @@ def nearly_collinear(condition: float) -> tuple[FloatArray, FloatArray]:
 
 
 @pytest.mark.parametrize("condition", [1e2, 1e4, 1e5])
+@pytest.mark.filterwarnings("ignore:features .* are nearly linearly dependent")
 def test_resolved_directions_have_the_coefficients_of_mpmath(condition: float) -> None:
     X, Y = nearly_collinear(condition)
     model = TobitRegressor(upper=4.0).fit(X, Y[:, 0])
