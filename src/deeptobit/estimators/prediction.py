@@ -23,6 +23,7 @@ from deeptobit.scale import predict_lazily
 from deeptobit.targets import CensoredTargets, by_name, check_order, entry_bounds
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+_STEP = 1e-3  # of a score, in units of σ, for the slope of the mean
 
 # What a new fit discards, by the attribute whose assignment marks it: parameters, or features
 # (``partial_fit`` keeps the features it began with).
@@ -277,6 +278,17 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         if lower is not None or upper is not None:
             check_order(lower_at, upper_at, names)
         return Predictive(noise, latent, sigma, lower_at, upper_at)
+
+    def _slopes_of_mean(
+        self, latent: FloatArray, lower: Any = None, upper: Any = None
+    ) -> FloatArray:
+        """Derivatives of E[y] by given scores, (N, T), where σ changes with them as well."""
+        step = _STEP * self.sigma_
+        low, high = (
+            self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
+            for by in (-step, step)
+        )
+        return np.asarray((high - low) / (2.0 * step))
 
     def _predictive_by_layer(
         self, layers: Sequence[NetworkLayer], matrix: Any, lower: Any, upper: Any

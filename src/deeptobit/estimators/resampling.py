@@ -27,7 +27,6 @@ from deeptobit.targets import CensoredTargets
 Layers = tuple[NetworkLayer, ...]
 Weights = list[tuple[FloatArray, int]]  # of the training rows, with a seed, for every draw
 _DRAWS_PER_JOB = 5
-_STEP = 1e-3  # of the latent score, in units of σ, for the slope of the mean
 
 
 class Refits(NamedTuple):
@@ -284,13 +283,8 @@ class EffectsRegressor(ResampledRegressor):
         self, matrix: Any, lower: Any, upper: Any, changes: FloatArray | None
     ) -> FloatArray:
         """Average of ∂E[y|x]/∂x over rows that were checked, (T, D)."""
-        latent = self._latent(matrix)
-        step = _STEP * self.sigma_
-        low, high = (
-            self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
-            for by in (-step, step)
-        )
-        return self._mean_slopes(matrix, (high - low) / (2.0 * step), changes)
+        slopes = self._slopes_of_mean(self._latent(matrix), lower, upper)
+        return self._mean_slopes(matrix, slopes, changes)
 
     def _mean_slopes(
         self, matrix: Any, factor: FloatArray, changes: FloatArray | None

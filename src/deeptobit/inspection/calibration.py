@@ -70,7 +70,7 @@ def draw_calibration(
     counts, reliability, histogram = style.divide(ax, _PLACES)
     found = bound_calibrations(targets, predictive, n_bins)
     _draw_reliability(reliability, counts, found, n_bins, min_count)
-    values = transform(targets, predictive, step, random_state)
+    values = pit_values(targets, predictive, step, random_state)
     _draw_histogram(histogram, values[~np.isnan(values)], n_bars or n_bins)
     return ax
 
@@ -160,24 +160,21 @@ def at_bound(targets: CensoredTargets, censored: BoolArray, bounds: FloatArray) 
     return np.where(known, censored.astype(np.float64), np.nan)
 
 
-def pit_values(targets: CensoredTargets, predictive: Predictive) -> FloatArray:
-    """Probability integral transform of the known outcomes, as it is drawn by default.
+def pit_values(
+    targets: CensoredTargets,
+    predictive: Predictive,
+    step: ArrayLike | None = None,
+    random_state: int = 0,
+) -> FloatArray:
+    """Probability integral transform, (N, T); NaN where an outcome is not known.
 
     Examples
     --------
     >>> from deeptobit.likelihood import Gaussian
     >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [np.nan]])
-    >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
-    array([0.5 , 0.84])
+    >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).ravel().round(2)
+    array([0.5 , 0.84,  nan])
     """
-    values = transform(targets, predictive, None, 0)
-    return np.asarray(values[~np.isnan(values)])
-
-
-def transform(
-    targets: CensoredTargets, predictive: Predictive, step: ArrayLike | None, random_state: int
-) -> FloatArray:
-    """Probability integral transform, (N, T); NaN where an outcome is not known."""
     latent, noise = predictive.latent, predictive.noise
     sigma = np.broadcast_to(predictive.sigma, latent.shape)
     values = pit(targets, latent, sigma, noise=noise, random_state=random_state, step=step)
@@ -206,7 +203,7 @@ def quantile_residuals(
     """
     tasks = predictive.latent.shape[1:]
     step = np.broadcast_to(predictive.step, tasks) if predictive.step.ndim < 2 else None
-    place = transform(targets, predictive, step, random_state)
+    place = pit_values(targets, predictive, step, random_state)
     return np.asarray(ndtri(np.clip(place, _FARTHEST, 1.0 - _FARTHEST)))
 
 

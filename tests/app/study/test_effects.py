@@ -52,6 +52,18 @@ def test_without_bounds_an_effect_is_a_coefficient(
         np.testing.assert_allclose(found.low[0], low, rtol=1e-6)
 
 
+def test_where_the_spread_grows_with_the_score_an_effect_counts_both() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"volume": rng.normal(size=1500)})
+    score = 1.0 + X["volume"].to_numpy()
+    y = np.maximum(score + 0.6 * np.exp(0.6 * score) * rng.normal(size=1500), 0.0)
+    model = AutoTobitRegressor(lower=0.0, members=["stack"], cv=2, random_state=0).fit(X, y)
+    assert model.noise_.spread is not None  # type: ignore[attr-defined]
+    found = learn_effects(model, X, Encoder((NUMBER,), "impute"))
+    expected = model.marginal_effects(X, n_boot=2)["effect"].to_numpy()
+    np.testing.assert_allclose(found.effect[0], expected * found.step, rtol=1e-9)
+
+
 def test_effects_of_a_mixed_model_have_the_intervals_of_its_coefficients() -> None:
     X, y = _rows()
     person = np.arange(len(y)) // 4

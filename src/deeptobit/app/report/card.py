@@ -5,7 +5,6 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
+from deeptobit.app.study.tables import escape_markdown
 from deeptobit.estimators.inputs import feature_names
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
@@ -297,9 +297,9 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    blocks = [f"# Model card: {_escaped(card['name'])}"]
+    blocks = [f"# Model card: {escape_markdown(card['name'])}"]
     if "left_out" in card:
-        blocks.append(_escaped(card["left_out"]))
+        blocks.append(escape_markdown(card["left_out"]))
     for title, content in card.items():
         if title not in ("name", "left_out") and content:
             blocks += [f"## {title.replace('_', ' ').capitalize()}", *_blocks(content)]
@@ -309,8 +309,10 @@ def card_markdown(card: Mapping[str, Any]) -> str:
 def _blocks(content: Mapping[str, Any] | Sequence[str]) -> list[str]:
     """Facts first, then tables."""
     if not isinstance(content, Mapping):
-        return ["\n".join(f"- {_escaped(item)}" for item in content)]
-    lines = [f"- {_escaped(title)}: {_escaped(text)}" for title, text in facts(content)]
+        return ["\n".join(f"- {escape_markdown(item)}" for item in content)]
+    lines = [
+        f"- {escape_markdown(title)}: {escape_markdown(text)}" for title, text in facts(content)
+    ]
     tables = [_table(title, value) for title, value in content.items() if _is_table(value)]
     return ["\n".join(lines), *tables] if lines else tables
 
@@ -340,7 +342,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> str:
 
 
 def _row(cells: Iterable[Any]) -> str:
-    return f"| {' | '.join(_escaped(_text(cell)) for cell in cells)} |"
+    return f"| {' | '.join(escape_markdown(_text(cell)) for cell in cells)} |"
 
 
 def _text(value: Any) -> str:
@@ -349,12 +351,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _escaped(text: str) -> str:
-    """Text that no Markdown or HTML is read into."""
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"([\\`*_\[\]|])", r"\\\1", plain)
 
 
 def card_files(model: Path) -> tuple[Path, Path]:

@@ -11,7 +11,7 @@ import pandas as pd
 from deeptobit.app.study.evaluation import Evaluation
 from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
-from deeptobit.app.study.tables import write_whole
+from deeptobit.app.study.tables import escape_markdown, write_whole
 
 
 def _columns() -> dict[str, tuple[str, str]]:
@@ -242,16 +242,10 @@ def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
 
 def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
     """Tables in Markdown, the best cells in bold."""
-    parts = [f"# {_escape_markdown(title)}", *map(_escape_markdown, lines)]
+    parts = [f"# {escape_markdown(title)}", *map(escape_markdown, lines)]
     for table in tables:
-        cells = table.format(_escape_markdown, "**{}**")
+        cells = table.format(escape_markdown, "**{}**")
         head, *rows = [f"| {' | '.join(row)} |" for row in cells]
         rule = "|---|" + "---:|" * (len(cells[0]) - 1)
-        parts += [f"## {_escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
+        parts += [f"## {escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
     return "\n\n".join(parts) + "\n"
-
-
-def _escape_markdown(text: str) -> str:
-    """Text without markup, on one line."""
-    marked = "".join(f"\\{sign}" if sign in "\\`*_[]<>|#" else sign for sign in text)
-    return " ".join(marked.split())

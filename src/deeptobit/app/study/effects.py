@@ -263,12 +263,13 @@ def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
     """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x."""
     if not hasattr(model, "coef_"):
         return None
-    asked = model._at(rows, None, None) if isinstance(model, MixedTobitRegressor) else model
-    y = asked._predictive(rows, None, None)
+    mixed = isinstance(model, MixedTobitRegressor)
+    y = (model._at(rows, None, None) if mixed else model)._predictive(rows)
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
     if not np.allclose(y.latent, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
         return None
-    return np.asarray(y.mean_slopes()[0].mean(axis=0))
+    slopes = y.mean_slopes()[0] if mixed else model._slopes_of_mean(y.latent)
+    return np.asarray(slopes.mean(axis=0))
 
 
 def _difference(

@@ -314,6 +314,18 @@ def write_whole(path: Path, content: str | bytes) -> None:
     files.write_whole(path, [content.encode() if isinstance(content, str) else content])
 
 
+def escape_markdown(text: str) -> str:
+    r"""Text on one line, that no Markdown or HTML is read into.
+
+    Examples
+    --------
+    >>> print(escape_markdown("p_value < 5 %\n| a & b"))
+    p\_value &lt; 5 % \| a &amp; b
+    """
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", plain)
+
+
 WRITABLE = (".csv", ".parquet", ".xlsx")
 _EXCEL_ROWS, _EXCEL_COLUMNS = 1_048_576, 16_384
 
