@@ -319,10 +319,10 @@ def escape_markdown(text: str) -> str:
 
     Examples
     --------
-    >>> print(escape_markdown("p_value < 5 %\n| a & b"))
-    p\_value &lt; 5 % \| a &amp; b
+    >>> print(escape_markdown("p_value < 5 %\n| a & b, &lt;"))
+    p\_value &lt; 5 % \| a & b, &amp;lt;
     """
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    plain = re.sub(r"&(?=#?\w+;)", "&amp;", " ".join(text.split())).replace("<", "&lt;")
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", plain)
 
 
