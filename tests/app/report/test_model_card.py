@@ -57,7 +57,7 @@ def test_names_are_text() -> None:
     text = card_markdown(study_card(cohort_study()))
     assert "<img" not in text
     assert "<script" not in text
-    assert HOSTILE.replace("&", "&amp;").replace("<", "&lt;").split("$")[0] in text
+    assert HOSTILE.replace("<", "&lt;").split("$")[0] in text
     tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.M)
     assert len(tables) == 4
     for table in tables:
