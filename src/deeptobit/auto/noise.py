@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricN
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
 _SKEWS = (0.35, 0.7, 1.05, -0.35, -0.7, -1.05)
+_FAR_LESS_LIKELY = 3.0  # difference of negative log likelihoods
 _ROUGHLY = 0.01  # tolerance to compare families
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 _SKEW_SD = 0.35  # of the prior of skews around 0, before it is estimated from all tasks
@@ -101,18 +103,23 @@ def _fall_back(
     suspect = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
     if not suspect.any():
         return scores, noise, found
-    one_sigma = scores.without_growth()
-    before, _ = recalibrate(one_sigma, plain)
-    degenerate = (found.sigma < _NARROWEST * before.sigma) | (abs(found.growth) > _MOST_GROWTH)
-    limits = _TOLERATED * _held_out_losses(one_sigma, plain, before)
-    within = (_held_out_losses(scores, noise, found) <= limits).all(axis=0)
-    worse = suspect & (degenerate | ~within)
+    some, theirs = scores.of_tasks(suspect), Recalibration(*np.array(found)[:, suspect])
+    one_sigma = some.without_growth()
+    plainly, _ = recalibrate(one_sigma, plain)
+    degenerate = (theirs.sigma < _NARROWEST * plainly.sigma) | (abs(theirs.growth) > _MOST_GROWTH)
+    limits = _TOLERATED * _held_out_losses(one_sigma, plain, plainly)
+    suspects = likelihood.join_families(list(compress(families, suspect)))
+    within = (_held_out_losses(some, suspects, theirs) <= limits).all(axis=0)
+    worse = suspect.copy()
+    worse[suspect] = degenerate | ~within
     if not worse.any():
         return scores, noise, found
     pairs = zip(worse.tolist(), families, strict=True)
     noise = likelihood.join_families([plain if is_worse else family for is_worse, family in pairs])
-    scores, start = scores.without_growth(worse), Recalibration(*np.where(worse, before, found))
-    return scores, noise, recalibrate(scores, noise, start)[0]
+    start = np.array(found)
+    start[:, worse] = np.array(plainly)[:, worse[suspect]]
+    scores = scores.without_growth(worse)
+    return scores, noise, recalibrate(scores, noise, Recalibration(*start))[0]
 
 
 def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
@@ -133,11 +140,16 @@ class _Choice(NamedTuple):
     found: Recalibration
     loss: FloatArray
 
-    def instead(self, scores: HeldOutScores, families: list[Noise]) -> "_Choice":
-        """Other families, from the same quartiles."""
-        start = match_quartiles(self.found, self.families, families)
-        noise = likelihood.join_families(families)
-        return _Choice(families, *recalibrate(scores, noise, start, _ROUGHLY))
+    def instead(self, scores: HeldOutScores, families: list[Noise], tasks: BoolArray) -> "_Choice":
+        """Other families for some tasks, from the same quartiles; the loss of others is inf."""
+        found = np.array(match_quartiles(self.found, self.families, families))
+        loss = np.full(len(tasks), np.inf)
+        if tasks.any():
+            start, noise = Recalibration(*found[:, tasks]), list(compress(families, tasks))
+            found[:, tasks], loss[tasks] = recalibrate(
+                scores.of_tasks(tasks), likelihood.join_families(noise), start, _ROUGHLY
+            )
+        return _Choice(families, Recalibration(*found), loss)
 
     def or_better(self, other: "_Choice", free: BoolArray, skew_sd: float) -> "_Choice":
         """The families of the other in free tasks that are more likely under them."""
@@ -156,25 +168,33 @@ def _select_families(
 ) -> tuple[Noise, Recalibration]:
     """The tails of every task, then its skew, then its tails again, by likelihood alone.
 
-    Skews have a prior that is estimated from all tasks.
+    Skews have a prior that is estimated from all tasks. Where tails or a skew make a task far less
+    likely, heavier tails and larger skews are not tried.
     """
     scores, free = scores.without_means(), scores.free[1]
     first = [families[0]] * len(free)
     best, skew_sd = _Choice(first, *recalibrate(scores, families[0])), _SKEW_SD
+    tasks = np.ones_like(free)
     for tail in families[1:]:
-        best = best.or_better(best.instead(scores, [tail] * len(free)), free, skew_sd)
+        trial = best.instead(scores, [tail] * len(free), tasks)
+        best = best.or_better(trial, free, skew_sd)
+        tasks = trial.loss < best.loss + _FAR_LESS_LIKELY
     # The mean of a skewed noise is not 0, which an intercept has to make up for.
     if scores.free[0].any():
-        tails = best.families
-        trials = [best.instead(scores, [_skewed(tail, k) for tail in tails]) for k in _SKEWS]
+        tails, trials = best.families, []
+        for skew in _SKEWS:
+            tasks = np.ones_like(free) if abs(skew) == abs(_SKEWS[0]) else tasks
+            trial = best.instead(scores, [_skewed(tail, skew) for tail in tails], tasks)
+            trials.append(trial)
+            tasks = trial.loss < best.loss + _FAR_LESS_LIKELY
         losses = np.stack([best.loss, *(trial.loss for trial in trials)])[:, free]
         skew_sd = skew_prior_sd(np.array([0.0, *_SKEWS]), losses)
         for trial in trials:
             best = best.or_better(trial, free, skew_sd)
-    skews = [_skew(family) for family in best.families]
-    for tail in families if any(skews) else ():
-        trial = best.instead(scores, [_skewed(tail, skew) for skew in skews])
-        best = best.or_better(trial, free & (np.array(skews) != 0.0), skew_sd)
+    skews = np.array([_skew(family) for family in best.families])
+    for tail in families if skews.any() else ():
+        trial = best.instead(scores, [_skewed(tail, skew) for skew in skews.tolist()], skews != 0.0)
+        best = best.or_better(trial, free, skew_sd)
     return likelihood.join_families(best.families), best.found
 
 
