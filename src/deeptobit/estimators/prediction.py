@@ -374,6 +374,16 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         return in_precision_of(X, result)
 
 
+class SubspaceMixin(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin):
+    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     """One number for every entry: its mean, its clipped score or its score, (N, T)."""
     if kind == "latent":

@@ -13,7 +13,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,7 @@ from deeptobit.arrays import FloatArray, check_count, in_precision_of
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
-from deeptobit.estimators.prediction import all_or_nothing
+from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
 from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor, refit_layer
 from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
@@ -35,16 +34,10 @@ from deeptobit.scale import DataSummary
 from deeptobit.targets import CensoredTargets
 
 
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResampledRegressor):
+class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
     """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
