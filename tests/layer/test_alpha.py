@@ -8,7 +8,7 @@ import pytest
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators.subspace import pose
+from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_subspace, spectral_start
 from deeptobit.layer import alpha as alpha_module
 from deeptobit.layer.alpha import corrected_akaike, degrees_of_freedom, score_correlation
@@ -22,7 +22,7 @@ def null_problem(alpha: float, rank: int, sigma: FloatArray | None = None) -> Nu
     X, Y, _ = make_subspace(150, N_FEATURES, N_TASKS, 2, sigma=1.0, random_state=0)
     model = SubspaceTobitRegressor(rank)
     rows = model._read(X, Y, None, None, None, reset=True)
-    return pose(model, rows, (alpha,), sigma, rank=rank, penalty=Ridge()).null()
+    return null_of(model, rows, Ridge(), rank, alpha, sigma)
 
 
 def at_optimum(

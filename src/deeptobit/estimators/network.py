@@ -21,8 +21,10 @@ from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.estimators.prediction import of_kind
 from deeptobit.estimators.resampling import EffectsRegressor, Layers, Refits
 from deeptobit.estimators.source import SourceTraining
-from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator, pose
+from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
+from deeptobit.layer import Design, TargetScaling
+from deeptobit.likelihood import one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork, Trees
 from deeptobit.online import OnlineSettings
 from deeptobit.runtime import time_left
@@ -451,15 +453,23 @@ def _alphas(model: Any, solver: str, rows: Rows, n_layers: int) -> tuple[float, 
 
 def _pose(model: Any, rows: Rows, alphas: tuple[float, ...]) -> NetworkProblem:
     """The problem in standard units."""
-    return pose(
-        model,
-        rows,
-        alphas,
-        model._given_sigma(rows[1].names),
+    X, targets, weight = rows
+    share, center = weight / weight.sum(), model.fit_intercept
+    scaling = TargetScaling.build(targets, share, center=center)
+    sigma = model._given_sigma(targets.names)
+    return NetworkProblem(
+        design=Design.build(X, share, center=center, standardize=model.standardize),
+        targets=targets,
+        scaling=scaling,
+        noise=one_family(model.noise),
         rank=model.rank_,
+        alphas=alphas,
         penalty=model._read_penalty(),
         skip_connection=model.skip_connection,
+        fit_intercept=center,
+        sigma=None if sigma is None else sigma / scaling.scale,
         calibrate=model._calibrates,
+        total_weight=float(weight.sum()),
         # Layers that are tuned together share one budget, unless the user set the penalty.
         tuning_share=1.0 / len(alphas) if isinstance(model.alpha, str) else 1.0,
     )

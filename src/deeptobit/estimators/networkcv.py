@@ -21,7 +21,7 @@ from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
 from deeptobit.estimators.prediction import all_or_nothing
-from deeptobit.estimators.subspace import pose
+from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import latents
@@ -385,8 +385,7 @@ class Search:
         X, targets, weight = self.X[rows], self.held_out.targets[rows], self.held_out.weight[rows]
         penalty = inputs.read_penalty("ridge", sparsity)
         rank = min(rank, X.shape[1], targets.shape[1])
-        given = self.template, (X, targets, weight), (1.0,), None
-        return pose(*given, rank=rank, penalty=penalty).null()
+        return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:
         network: SubspaceNetworkRegressor = clone(self.template)

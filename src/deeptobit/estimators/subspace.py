@@ -27,7 +27,7 @@ from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor, 
 from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import NetworkLayer, NetworkProblem, latents
+from deeptobit.network import NetworkLayer, latents
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
@@ -472,8 +472,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
         rows, sigma = (matrix, targets, weight), self._given_sigma(targets.names)
-        settings: Any = {"rank": self.rank_, "penalty": self._read_penalty()}
-        return pose(self, rows, (self.alpha_,), sigma, **settings).null()
+        return null_of(self, rows, self._read_penalty(), self.rank_, self.alpha_, sigma)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
@@ -503,34 +502,30 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
             self.history_ |= self._stream.history
 
 
-def pose(
-    model: Any,
-    rows: Rows,
-    alphas: tuple[float, ...],
-    sigma: FloatArray | None,
-    *,
-    rank: int,
-    penalty: Penalty,
-    **of_network: Any,
-) -> NetworkProblem:
-    """The problem of a layer or a network in standard units, with the settings of a model.
+def null_of(
+    model: Any, rows: Rows, penalty: Penalty, rank: int, alpha: float, sigma: FloatArray | None
+) -> batch.NullLayer:
+    """The layer without effects, in standard units, with the noise and the units of a model.
 
-    ``sigma`` is in the user's units, ``None`` if it is estimated; ``of_network`` are the settings
-    that a single layer does not have.
+    ``sigma`` is in the user's units, ``None`` if it is estimated.
     """
-    X, targets, weight = rows
-    share, center = weight / weight.sum(), model.fit_intercept
+    matrix, targets, weight = rows
+    share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
+    design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
     scaling = batch.TargetScaling.build(targets, share, center=center)
-    return NetworkProblem(
-        design=batch.Design.build(X, share, center=center, standardize=model.standardize),
+    features = batch.features_for(design, penalty)
+    problem = batch.SubspaceProblem(
+        features=features,
         targets=targets,
         scaling=scaling,
         noise=one_family(model.noise),
-        rank=rank,
-        alphas=alphas,
-        penalty=penalty,
+        rank=min(rank, features.rank),
+        alpha=alpha,
         fit_intercept=center,
-        sigma=None if sigma is None else sigma / scaling.scale,
+        free_sigma=np.full(n_tasks, sigma is None),
+        min_log_sigma=np.full(n_tasks, -np.inf),
+        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
         total_weight=float(weight.sum()),
-        **of_network,
+        penalty=penalty,
     )
+    return batch.null_layer(problem)

@@ -266,7 +266,7 @@ def train(
     if not layers:
         grown = fit_layer.grow(problem.n_layers)
         layers = [found.layer for found in grown]
-    null = fit_layer.null or problem.null()
+    null = fit_layer.null or solve.null_layer(problem.layer_problem(0, None))
     joint = JointProblem(problem, null.problem.targets)
     n_rows = problem.total_weight
     nlls = tuple(joint.nll(layers[:depth]) for depth in range(1, len(layers) + 1))

@@ -10,15 +10,7 @@ from scipy.optimize import Bounds, minimize
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import (
-    BasisFeatures,
-    Design,
-    NullLayer,
-    SubspaceProblem,
-    TargetScaling,
-    features_for,
-    null_layer,
-)
+from deeptobit.layer import BasisFeatures, Design, SubspaceProblem, TargetScaling, features_for
 from deeptobit.network.layer import Layers, NetworkLayer, concatenate
 from deeptobit.penalties import Penalty, balance
 from deeptobit.runtime import one_blas_thread
@@ -61,11 +53,11 @@ class NetworkProblem:
     rank: int
     alphas: tuple[float, ...]
     penalty: Penalty
+    skip_connection: bool
     fit_intercept: bool
     sigma: FloatArray | None
+    calibrate: bool
     total_weight: float
-    skip_connection: bool = True
-    calibrate: bool = False
     tuning_share: float = 1.0
 
     @property
@@ -106,10 +98,6 @@ class NetworkProblem:
             total_weight=self.total_weight,
             penalty=self.penalty,
         )
-
-    def null(self) -> NullLayer:
-        """The first layer without effects, where the batch solver begins."""
-        return null_layer(self.layer_problem(0, None))
 
     def centre(self, below: FloatArray | None) -> FloatArray:
         """The mean of f, which is subtracted from a layer's inputs, and 0 for x, (D_k,)."""
