@@ -14,7 +14,7 @@ from deeptobit.auto.recalibration import HeldOutScores, Recalibration, recalibra
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricNoise, TwoPiece
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
-_SKEWS = (0.35, 0.7, 1.05, -0.35, -0.7, -1.05)
+_SKEWS = (0.35, 0.7, 1.05)  # in both directions
 _FAR_LESS_LIKELY = 3.0  # difference of negative log likelihoods
 _ROUGHLY = 0.01  # tolerance to compare families
 _QUARTILES = np.array([0.25, 0.5, 0.75])
@@ -181,19 +181,21 @@ def _select_families(
         tasks = trial.loss < best.loss + _FAR_LESS_LIKELY
     # The mean of a skewed noise is not 0, which an intercept has to make up for.
     if scores.free[0].any():
-        tails, trials = best.families, []
-        for skew in _SKEWS:
-            tasks = np.ones_like(free) if abs(skew) == abs(_SKEWS[0]) else tasks
-            trial = best.instead(scores, [_skewed(tail, skew) for tail in tails], tasks)
-            trials.append(trial)
-            tasks = trial.loss < best.loss + _FAR_LESS_LIKELY
+        trials, skews = [], [0.0]
+        for sign in (1.0, -1.0):
+            tasks = np.ones_like(free)
+            for skew in _SKEWS:
+                skewed = [_skewed(tail, sign * skew) for tail in best.families]
+                trials.append(best.instead(scores, skewed, tasks))
+                skews.append(sign * skew)
+                tasks = trials[-1].loss < best.loss + _FAR_LESS_LIKELY
         losses = np.stack([best.loss, *(trial.loss for trial in trials)])[:, free]
-        skew_sd = skew_prior_sd(np.array([0.0, *_SKEWS]), losses)
+        skew_sd = skew_prior_sd(np.array(skews), losses)
         for trial in trials:
             best = best.or_better(trial, free, skew_sd)
-    skews = np.array([_skew(family) for family in best.families])
-    for tail in families if skews.any() else ():
-        trial = best.instead(scores, [_skewed(tail, skew) for skew in skews.tolist()], skews != 0.0)
+    taken = np.array([_skew(family) for family in best.families])
+    for tail in families if taken.any() else ():
+        trial = best.instead(scores, [_skewed(tail, skew) for skew in taken.tolist()], taken != 0.0)
         best = best.or_better(trial, free, skew_sd)
     return likelihood.join_families(best.families), best.found
 

@@ -357,9 +357,7 @@ def unbias_mean(scores: HeldOutScores, noise: Noise, found: Recalibration) -> Re
     mean = predictive.mean()
     sigma = np.broadcast_to(predictive.sigma, unit.shape).mean(axis=0)
     residual = np.where(known, scores.y - mean, 0.0) / sigma  # whose squares do not overflow
-    bias = (unit * residual).sum(axis=0)
-    squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
-    certain = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
+    bias, certain = _certain_mean(residual, unit, n_entries)
     wanted = (unit * mean).sum(axis=0) + certain * bias * sigma
     shift = _shift_to(predictive, unit, wanted, certain > 0.0)
     return found._replace(intercept=found.intercept + scores.scale * shift)
@@ -378,21 +376,25 @@ def keep_level(
     latent : array of shape (N, T)
         Scores of the layer of all rows, in the user's units.
     """
-    point, unit = scores.from_user(found), (scores.weight / scores.weight.sum())[:, None]
+    point, total = scores.from_user(found), scores.weight.sum()
+    unit = (scores.weight / total)[:, None]
     refitted = replace(scores, x=(latent - scores.centre) / scores.scale)
     predictive = refitted.predictive(noise, point)
     mean = predictive.mean()
-    certain, difference = _certain_mean(scores.predictive(noise, point).mean() - mean, unit)
+    folds = scores.predictive(noise, point).mean()
+    difference, certain = _certain_mean(folds - mean, unit, total)
     wanted = (unit * mean).sum(axis=0) + certain * difference
     shift = _shift_to(predictive, unit, wanted, scores.free[0])
     return found._replace(intercept=found.intercept + scores.scale * shift)
 
 
-def _certain_mean(values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Which share of the means of the columns is beyond chance, 1 - (se / mean)², and the means."""
+def _certain_mean(
+    values: FloatArray, unit: FloatArray, n_entries: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means of the columns, and which share of them is beyond chance, (1 - (se / mean)²)₊."""
     mean = (unit * values).sum(axis=0)
-    squared_error = (np.square(unit) * np.square(values - mean)).sum(axis=0)
-    return np.maximum(1.0 - squared_error / np.maximum(mean**2, 1e-300), 0.0), mean
+    squared_error = (unit * np.square(values - mean)).sum(axis=0) / np.maximum(n_entries, 1.0)
+    return mean, np.maximum(1.0 - squared_error / np.maximum(mean**2, 1e-300), 0.0)
 
 
 def _shift_to(
