@@ -8,6 +8,7 @@ from benchmarks import (
     cohort,
     default,
     inference,
+    long,
     network,
     online,
     scale,
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "scale": scale.measure,
     "cost": scale_cost.measure,
     "visits": visits.measure,
+    "long": long.measure,
 }
 
 
