@@ -34,7 +34,7 @@ from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit
 N_FITS = int(os.environ.get("DEEPTOBIT_BENCH_FITS", "500"))
 N_STREAMED = int(os.environ.get("DEEPTOBIT_BENCH_STREAM", "10000000"))
 _CHUNK = 10_000
-_STEPS = {"alpha": 0.01, "step_size_V": 1e-3, "step_size_U": 1e-3, "sigma": 1.0}
+_STEPS: dict[str, Any] = {"alpha": 0.01, "step_size_V": 1e-3, "step_size_U": 1e-3, "sigma": 1.0}
 FITTED: dict[str, Callable[[], Any]] = {
     "TobitRegressor": TobitRegressor,
     "SubspaceTobitRegressor": lambda: SubspaceTobitRegressor(2),
