@@ -88,10 +88,11 @@ class AutoTobitRegressor(SearchRegressor):
     Attributes
     ----------
     members_ : DataFrame
-        What was tried, in words (``member``); its mean held-out ``score``, and what that ``gain``
-        is over the best layer with separate tasks; the ``weight`` of a layer in the stack; what
-        came of it (``result``, ``taken``); over how many ``folds``, and ``seconds`` per fold. The
-        other columns are the settings of a layer's prior: ω, R, ρ and c.
+        What was tried, in words (``member``); its mean held-out ``score``, and its ``gain`` over
+        the best layer with separate tasks, on the folds that both have; the ``weight`` of a layer
+        in the stack; what came of it (``result``, ``taken``); over how many ``folds``, as what
+        surely adds nothing on the first is given up, and ``seconds`` per fold. The other columns
+        are the settings of a layer's prior: ω, R, ρ and c.
     best_score_ : float
         The held-out score of what was taken.
     layers_ : tuple of NetworkLayer
@@ -346,9 +347,17 @@ def _tabulate(
         name = f"network of {_DEPTH} layers"
         rows.append(_row(name, deeper.scores, deeper.fit_times, result, _DEPTH))
     table: Any = pd.DataFrame(rows, columns=_COLUMNS)
-    table["gain"] = table["score"] - table["score"].where(table["shrinkage"] == 1.0).max()
+    table["gain"] = _gains(table, pd.DataFrame([pd.Series(row["scores"]) for row in rows]))
     columns: dict[str, list[Any]] = table.to_dict("list")
     return columns
+
+
+def _gains(table: Any, scores: Any) -> Any:
+    """Mean gains over the best layer with separate tasks, on the folds on which both were tried."""
+    whole = scores[(table["shrinkage"] == 1.0) & scores.notna().all(axis=1)]
+    if not len(whole):
+        return np.nan
+    return (scores - whole.loc[whole.mean(axis=1).idxmax()]).mean(axis=1)
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
@@ -380,4 +389,5 @@ def _row(
     table = pd.DataFrame({"score": scores, "seconds": seconds}).dropna()
     row: dict[str, Any] = {"member": member, "layers": layers, "result": result}
     row |= {"taken": result == "taken", "folds": len(table), "feature_variance": "", "noise": ""}
+    row["scores"] = scores
     return row | {"score": table["score"].mean(), "seconds": table["seconds"].mean()}
