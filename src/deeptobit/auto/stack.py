@@ -26,7 +26,6 @@ from deeptobit.targets import CensoredTargets
 
 STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
 _PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
-_ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _LEAST_GAIN = 0.002  # of the squared error: priors that surely gain less are given up
 _SURELY = 2.0  # standard errors
@@ -233,14 +232,9 @@ def error_products(
     held_out: HeldOut, fold: Fold, X: Any, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members, for each row held out, (n, K, K)."""
-    sigma = np.stack([member.sigma for member in members])[:, None, :]
-    products = np.empty((len(fold.test), len(members), len(members)))
-    for start in range(0, len(fold.test), _ROWS):
-        rows = fold.test[start : start + _ROWS]
-        latent = np.stack([member.latent(X[rows]) for member in members])
-        errors = held_out.errors(rows, latent, sigma).transpose(1, 0, 2)
-        products[start : start + _ROWS] = errors @ errors.transpose(0, 2, 1)
-    return products
+    of_all = [held_out.errors(fold.test, one.latent(X[fold.test]), one.sigma) for one in members]
+    errors = np.stack(of_all, axis=1)
+    return np.asarray(errors @ errors.transpose(0, 2, 1))
 
 
 def promising_priors(products: FloatArray, n_members: int) -> list[int]:
