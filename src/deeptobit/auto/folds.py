@@ -148,6 +148,14 @@ class HeldOut:
         log_density = predictive.log_density(targets.low, targets.high)
         return np.asarray((known * log_density).sum(axis=1) / known.sum())
 
+    def r2(self, fold: Fold, squared_errors: FloatArray) -> FloatArray:
+        """1 − squared error / variance of the tasks, from sums of squared ``errors``.
+
+        0 if no held-out entry has a value (all are intervals).
+        """
+        total = float(self.share[fold.test].sum())
+        return 1.0 - squared_errors / total if total > 0.0 else np.zeros_like(squared_errors)
+
     def _predictive(
         self, rows: NDArray[np.intp], latent: FloatArray, sigma: FloatArray
     ) -> Predictive:

@@ -124,11 +124,11 @@ def fit_stack(
     paths = [first, *Parallel(n_jobs=n_jobs)(jobs)]
     kept = list(paths[-1].members)
     done = [[each.members[place] for place in kept] for each in paths]
-    moments = products.sum(axis=0)[np.ix_(kept, kept)]
+    moments = [products.sum(axis=0)]
     for fold, members in zip(folds[1:], done[1:], strict=True):
-        moments += error_products(held_out, fold, X, members).sum(axis=0)
+        moments.append(error_products(held_out, fold, X, members).sum(axis=0))
     weights = np.zeros(len(first.members))
-    weights[kept] = stacking_weights(moments)
+    weights[kept] = stacking_weights(sum(moments[1:], moments[0][np.ix_(kept, kept)]))
     layers = [average(members, weights[kept]) for members in done]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
@@ -147,7 +147,7 @@ def fit_stack(
         alpha=layer.alpha,
         weights=weights,
         settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
-        member_scores=_member_scores(held_out, X, paths, scoring),
+        member_scores=_member_scores(held_out, X, paths, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([each.seconds for each in paths]),
         kinds=problem.kinds,
@@ -232,9 +232,10 @@ def error_products(
     held_out: HeldOut, fold: Fold, X: Any, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members, for each row held out, (n, K, K)."""
-    of_all = [held_out.errors(fold.test, one.latent(X[fold.test]), one.sigma) for one in members]
-    errors = np.stack(of_all, axis=1)
-    return np.asarray(errors @ errors.transpose(0, 2, 1))
+    rows = X[fold.test]
+    errors = [held_out.errors(fold.test, member.latent(rows), member.sigma) for member in members]
+    stacked = np.stack(errors, axis=1)
+    return np.asarray(stacked @ stacked.transpose(0, 2, 1))
 
 
 def promising_priors(products: FloatArray, n_members: int) -> list[int]:
@@ -288,14 +289,22 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
 
 
 def _member_scores(
-    held_out: HeldOut, X: Any, paths: Sequence[_Path], scoring: Scoring
+    held_out: HeldOut,
+    X: Any,
+    paths: Sequence[_Path],
+    moments: Sequence[FloatArray],
+    scoring: Scoring,
 ) -> FloatArray:
     """Scores of every member on every fold, (K, n_folds), NaN where it was not fitted."""
     table = np.full((len(paths[0].members), len(paths)), np.nan)
     for number, (fold, each) in enumerate(zip(held_out.folds, paths, strict=True)):
-        for place, member in each.members.items():
-            latent = member.latent(X[fold.test])
-            table[place, number] = held_out.score(fold, latent, member.sigma, scoring)
+        if scoring == "r2":
+            table[list(each.members), number] = held_out.r2(fold, np.diag(moments[number]))
+        else:
+            rows = X[fold.test]
+            for place, member in each.members.items():
+                latent = member.latent(rows)
+                table[place, number] = held_out.score(fold, latent, member.sigma, scoring)
     return table
 
 
