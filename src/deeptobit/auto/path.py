@@ -193,6 +193,22 @@ class EvidenceMember:
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
+def with_those_before(wanted: Iterable[int]) -> list[int]:
+    """Places of priors, and of those whose estimates they start from.
+
+    Examples
+    --------
+    >>> with_those_before([0, 4, 6])
+    [0, 3, 4, 5, 6]
+    """
+    needed = set(wanted)
+    for place in reversed(range(len(PATH))):
+        after = PATH[place].after
+        if place in needed and after is not None:
+            needed.add(after)
+    return sorted(needed)
+
+
 def learn_path(
     problem: EvidenceProblem,
     wanted: Collection[int] = range(len(PATH)),
@@ -220,13 +236,8 @@ def learn_path(
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))
-    needed = set(wanted)
-    for place in reversed(range(len(PATH))):
-        after = PATH[place].after
-        if place in needed and after is not None:
-            needed.add(after)
     states: dict[int, EvidenceState] = {}
-    for place in sorted(needed):
+    for place in with_those_before(wanted):
         prior = PATH[place]
         before = start(problem, even) if prior.after is None else states[prior.after]
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS

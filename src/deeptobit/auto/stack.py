@@ -105,21 +105,24 @@ def fit_stack(
     families : sequence of Noise
         Candidates for the error model, as in :func:`fit_error_model`.
     watch : function, optional
-        Called with the number of priors learned so far and in all, if folds do not run in parallel.
+        Called with the number of priors learned so far and in all, if folds do not run in parallel;
+        fewer in all, once some have been given up.
     """
     held_out = replace(held_out, noise=Gaussian())
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
     strengths = (1.0,) if len(targets) > max(MANY_ROWS, _PER_FEATURE * X.shape[1]) else STRENGTHS
     units = {"fit_intercept": fit_intercept, "standardize": standardize}
     numbers, in_turn = count(1), effective_n_jobs(n_jobs) == 1
+    total = len(folds) * len(PATH)
 
     def learned() -> None:
-        watch(next(numbers), len(folds) * len(PATH))
+        watch(next(numbers), total)
 
     given = held_out, strengths, units, learned if in_turn else None
     first = _fit_path(X, folds[0], range(len(PATH)), *given)
     products = error_products(held_out, folds[0], X, list(first.members.values()))
     wanted = promising_priors(products, len(strengths))
+    total = len(PATH) + (len(folds) - 1) * len(path.with_those_before(wanted))
     jobs = [delayed(_fit_path)(X, fold, wanted, *given) for fold in folds[1:]]
     paths = [first, *Parallel(n_jobs=n_jobs)(jobs)]
     kept = list(paths[-1].members)
@@ -173,7 +176,8 @@ def _fit_path(
     units: Units,
     watch: Any,
 ) -> _Path:
-    started, members = perf_counter(), {}
+    started = perf_counter()
+    members: dict[int, EvidenceMember] = {}
     with one_blas_thread():  # here too: a job in another process has a limit of its own
         rows = fold.train
         problem = EvidenceProblem.build(
@@ -243,8 +247,8 @@ def promising_priors(products: FloatArray, n_members: int) -> list[int]:
 
     From the last one to the first, a prior is left out if it surely adds nothing to the average of
     the others. With the error e of that average and the error :math:`e_k` of a member,
-    :math:`|e + a(e_k - e)|^2` falls by :math:`(e_k - e)^\top e)^2 / |e_k - e|^2` at most. The first
-    prior stays: others start from it, and gains are told from it.
+    :math:`|e + a(e_k - e)|^2` falls by :math:`((e_k - e)^\top e)^2 / |e_k - e|^2` at most. The
+    first prior stays: others start from it, and gains are told from it.
 
     Parameters
     ----------
