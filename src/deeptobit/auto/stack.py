@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto import path
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring
@@ -34,7 +33,6 @@ _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank 
 _EXPLAINED_OF_TASK = 0.99  # and of those of every single task
 Units = dict[str, bool]  # fit_intercept and standardize
 Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -257,18 +255,16 @@ def promising_priors(products: FloatArray, n_members: int) -> list[int]:
     n_members : int
         Members of each prior, which follow one another.
     """
-    places = np.arange(products.shape[1])
-    wanted = list(range(len(places) // n_members))
+    prior_of = np.arange(products.shape[1]) // n_members
+    wanted = list(range(len(prior_of) // n_members))
     for prior in reversed(wanted[1:]):
         rest = [other for other in wanted if other != prior]
-        others = places[np.isin(places // n_members, rest)]
-        members = places[places // n_members == prior]
-        if _largest_gain(products, others, members) <= _LEAST_GAIN:
+        if _largest_gain(products, np.isin(prior_of, rest), prior_of == prior) <= _LEAST_GAIN:
             wanted = rest
     return wanted
 
 
-def _largest_gain(products: FloatArray, others: Places, members: Places) -> float:
+def _largest_gain(products: FloatArray, others: BoolArray, members: BoolArray) -> float:
     """Share of the squared error that members may take off the average of others."""
     total = products.sum(axis=0)
     weights = stacking_weights(total[np.ix_(others, others)])
