@@ -13,10 +13,8 @@ from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
-from deeptobit.arrays import FloatArray
 from deeptobit.auto import stack
 from deeptobit.auto.path import PATH, settings
-from deeptobit.auto.stack import stacking_weights
 from deeptobit.datasets import make_subspace
 from deeptobit.metrics import centred_anmse
 
@@ -43,15 +41,8 @@ def _error(split: Split, choice: dict[str, Any]) -> float:
 
 def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
     """Leave members of other settings out of the stack."""
-    every = [settings(prior, strength) for prior in PATH for strength in stack.STRENGTHS]
-    keep = np.flatnonzero([each[name] in wanted for each in every])
-
-    def weigh(moments: FloatArray) -> FloatArray:
-        weights = np.zeros(len(moments))
-        weights[keep] = stacking_weights(moments[np.ix_(keep, keep)])
-        return weights
-
-    return patch.object(stack, "stacking_weights", weigh)
+    keep = [place for place, prior in enumerate(PATH) if settings(prior, 1.0)[name] in wanted]
+    return patch.object(stack, "promising_priors", lambda products, n_members: keep)
 
 
 def _draw_wide(seed: int) -> Split:

@@ -15,7 +15,7 @@ from tests.auto.problems import linear, posed
 
 def _members(X: Any, Y: Any, weight: Any = None, **bounds: Any) -> list[EvidenceMember]:
     problem = posed(X, Y, weight, **bounds)
-    states = zip(PATH, learn_path(problem), strict=True)
+    states = zip(PATH, learn_path(problem).values(), strict=True)
     found = [fit_members(problem, state, prior, (0.3, 0.6, 1.2)) for prior, state in states]
     return [member for members in found for member in members]
 

@@ -18,7 +18,7 @@ from deeptobit.auto.recalibration import (
     recalibrate,
     unbias_mean,
 )
-from deeptobit.auto.stack import average, error_moments, stacking_weights
+from deeptobit.auto.stack import average, error_products, promising_priors, stacking_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
 from deeptobit.targets import CensoredTargets
 
@@ -175,5 +175,23 @@ def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
     errors = np.stack(
         [held_out.errors(fold.test, one.latent(X[100:]), one.sigma).ravel() for one in members]
     )
-    moments = error_moments(held_out, fold, X[100:], members)
-    np.testing.assert_allclose(moments, errors @ errors.T, rtol=1e-12)
+    products = error_products(held_out, fold, X, members)
+    np.testing.assert_allclose(products.sum(axis=0), errors @ errors.T, rtol=1e-12)
+
+
+def _products(errors: FloatArray) -> FloatArray:
+    """Of errors (K, n, T)."""
+    return np.asarray(np.einsum("knt,lnt->nkl", errors, errors))
+
+
+@pytest.mark.parametrize("n_rows", [30, 1000])
+def test_priors_are_given_up_where_they_surely_add_nothing(n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    noise, worse, other = rng.normal(size=(3, n_rows, 4))
+    bias = 0.3 * rng.normal(size=(n_rows, 4))
+    errors = np.stack([noise + bias, noise + bias + 0.5 * worse, noise - bias + 0.1 * other])
+    few = n_rows < 100  # of which nothing is sure
+    assert promising_priors(_products(errors), 1) == ([0, 1, 2] if few else [0, 2])
+    pairs = np.repeat(errors, 2, axis=0)
+    assert promising_priors(_products(pairs), 2) == ([0, 1, 2] if few else [0, 2])
+    assert promising_priors(np.zeros((5, 4, 4)), 2) == [0]

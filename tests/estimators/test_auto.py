@@ -91,11 +91,24 @@ def test_members_are_what_was_tried_and_what_was_taken() -> None:
     assert stack > deeper
     assert table["folds"].tolist() == [5] * 25 + [2]  # the network was behind on both
     assert table["layers"].tolist() == [1] * 25 + [2]
-    np.testing.assert_allclose(
-        table["gain"], table["score"] - max(table["score"][[1, 2, 3, 16, 17, 18]])
-    )
+    separate = max(table["score"][[1, 2, 3, 16, 17, 18]])
+    np.testing.assert_allclose(table["gain"][:-1], table["score"][:-1] - separate)
+    assert table["gain"].iloc[-1] < 0.0  # on its own two folds
     assert set(table["shrinkage"].dropna()) == {1.0, 0.3, 0.1, 0.03, 0.001}
     assert (table["seconds"] > 0.0).all()
+
+
+def test_priors_that_surely_add_nothing_are_learned_once() -> None:
+    X, Y, _ = make_subspace(1000, 60, 20, 3, sigma=1.0, latent_sd=1.0, random_state=0)
+    table = AutoTobitRegressor(random_state=0, members=("stack",)).fit(X, Y).members_
+    once = table["folds"] == 1
+    assert once.any()
+    assert set(table["folds"]) == {1, 5}
+    assert (table["weight"][once] == 0.0).all()
+    assert (table["result"][once] == "adds nothing to the stack").all()
+    assert table["folds"][:4].tolist() == [5] * 4  # what all others are compared with
+    separate = table["score"][~once & (table["shrinkage"] == 1.0)].max()
+    np.testing.assert_allclose(table["gain"][~once], table["score"][~once] - separate)
 
 
 def test_members_may_be_left_out() -> None:
@@ -331,7 +344,7 @@ def test_a_network_must_be_clearly_ahead_of_the_stack() -> None:
     lucky = SimpleNamespace(row_scores=[gain[:100], gain[100:]])
     steady = SimpleNamespace(row_scores=[half[:100] + 0.03, gain[100:].clip(max=0.1) + 0.03])
     assert gain.mean() > 0.0
-    assert not _is_better(cast(Any, lucky), cast(Any, stack))
-    assert _is_better(cast(Any, steady), cast(Any, stack))
+    assert not _is_better(cast(Any, lucky), cast(Any, stack), 1.0)
+    assert _is_better(cast(Any, steady), cast(Any, stack), 1.0)
     abandoned = SimpleNamespace(row_scores=[half[:100] + 9.0])
-    assert not _is_better(cast(Any, abandoned), cast(Any, stack))
+    assert not _is_better(cast(Any, abandoned), cast(Any, stack), 1.0)

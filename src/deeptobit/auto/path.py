@@ -1,6 +1,6 @@
 """Layers under priors learned by EM, from separate tasks to tasks that share effects."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -193,16 +193,35 @@ class EvidenceMember:
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
+def with_those_before(wanted: Iterable[int]) -> list[int]:
+    """Places of priors, and of those whose estimates they start from.
+
+    Examples
+    --------
+    >>> with_those_before([0, 4, 6])
+    [0, 3, 4, 5, 6]
+    """
+    needed = set(wanted)
+    for place in reversed(range(len(PATH))):
+        after = PATH[place].after
+        if place in needed and after is not None:
+            needed.add(after)
+    return sorted(needed)
+
+
 def learn_path(
-    problem: EvidenceProblem, watch: Callable[[], None] | None = None
-) -> list[EvidenceState]:
-    r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
+    problem: EvidenceProblem,
+    wanted: Collection[int] = range(len(PATH)),
+    watch: Callable[[], None] | None = None,
+) -> dict[int, EvidenceState]:
+    r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), by their place in ``PATH``.
 
     ω is one variance for all features or one for each, of which most may vanish; K is the
     covariance of the effects between tasks, R that of the noise. All are learned by EM. The path
     begins with separate tasks, ρ = 1, and has two branches along which they share more and more,
     with warm starts: one learns R, the other assumes independent noise, R = I.
-    ``watch`` is called after each layer.
+    Those that are wanted are learned, and those that they start from. ``watch`` is called after
+    each layer.
 
     Examples
     --------
@@ -212,16 +231,17 @@ def learn_path(
     >>> Y = np.maximum(X[:, :1] + rng.normal(size=(200, 3)), 0.0)
     >>> problem = EvidenceProblem.build(X, CensoredTargets.from_bounds(Y, 0.0), np.ones(200))
     >>> states = learn_path(problem)
-    >>> len(states), states[-1].spectrum.feature_variance.round(2)
+    >>> len(states), states[7].spectrum.feature_variance.round(2)
     (8, array([0.34, 0.01, 0.  , 0.  , 0.  ]))
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))
-    states: list[EvidenceState] = []
-    for prior in PATH:
+    states: dict[int, EvidenceState] = {}
+    for place in with_those_before(wanted):
+        prior = PATH[place]
         before = start(problem, even) if prior.after is None else states[prior.after]
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
-        states.append(learn(problem, before, prior, n_steps))
+        states[place] = learn(problem, before, prior, n_steps)
         if watch is not None:
             watch()
     return states

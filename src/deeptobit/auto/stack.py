@@ -1,8 +1,8 @@
 """Stacking: layers under learned priors, averaged and recalibrated by held-out rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress, count
+from itertools import compress, count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import nnls
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto import path
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring
@@ -25,8 +25,10 @@ from deeptobit.targets import CensoredTargets
 
 STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
 _PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
-_ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
+_LEAST_GAIN = 0.002  # of the squared error: priors that surely gain less are given up
+_SURELY = 2.0  # standard errors
+_TINY = np.finfo(np.float64).tiny
 _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
 _EXPLAINED_OF_TASK = 0.99  # and of those of every single task
 Units = dict[str, bool]  # fit_intercept and standardize
@@ -49,6 +51,7 @@ class EvidenceStack:
     settings : list of dict
         The prior of each of the K members.
     member_scores : array of shape (K, n_folds)
+        NaN where a prior was given up after the first fold.
     row_scores : list of arrays
         What each held-out row adds to the score of the average, fold by fold.
     fit_times : array of shape (n_folds,)
@@ -100,23 +103,34 @@ def fit_stack(
     families : sequence of Noise
         Candidates for the error model, as in :func:`fit_error_model`.
     watch : function, optional
-        Called with the number of priors learned so far and in all, if folds do not run in parallel.
+        Called with the number of priors learned so far and in all, if folds do not run in parallel;
+        fewer in all, once some have been given up.
     """
     held_out = replace(held_out, noise=Gaussian())
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
     strengths = (1.0,) if len(targets) > max(MANY_ROWS, _PER_FEATURE * X.shape[1]) else STRENGTHS
     units = {"fit_intercept": fit_intercept, "standardize": standardize}
     numbers, in_turn = count(1), effective_n_jobs(n_jobs) == 1
+    total = len(folds) * len(PATH)
 
     def learned() -> None:
-        watch(next(numbers), len(folds) * len(PATH))
+        watch(next(numbers), total)
 
     given = held_out, strengths, units, learned if in_turn else None
-    paths = Parallel(n_jobs=n_jobs)(delayed(_fit_path)(X, fold, *given) for fold in folds)
-    done = list(zip(folds, (each.members for each in paths), strict=True))
-    moments = [error_moments(held_out, fold, X[fold.test], members) for fold, members in done]
-    weights = stacking_weights(np.sum(moments, axis=0))
-    layers = [average(members, weights) for _, members in done]
+    first = _fit_path(X, folds[0], range(len(PATH)), *given)
+    products = error_products(held_out, folds[0], X, list(first.members.values()))
+    wanted = promising_priors(products, len(strengths))
+    total = len(PATH) + (len(folds) - 1) * len(path.with_those_before(wanted))
+    jobs = [delayed(_fit_path)(X, fold, wanted, *given) for fold in folds[1:]]
+    paths = [first, *Parallel(n_jobs=n_jobs)(jobs)]
+    kept = list(paths[-1].members)
+    done = [[each.members[place] for place in kept] for each in paths]
+    moments = [products.sum(axis=0)]
+    for fold, members in zip(folds[1:], done[1:], strict=True):
+        moments.append(error_products(held_out, fold, X, members).sum(axis=0))
+    weights = np.zeros(len(first.members))
+    weights[kept] = stacking_weights(sum(moments[1:], moments[0][np.ix_(kept, kept)]))
+    layers = [average(members, weights[kept]) for members in done]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
     layer, priors = _fit_again(problem, paths, weights, strengths)
@@ -134,7 +148,7 @@ def fit_stack(
         alpha=layer.alpha,
         weights=weights,
         settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
-        member_scores=_member_scores(held_out, X, done, moments, scoring),
+        member_scores=_member_scores(held_out, X, paths, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([each.seconds for each in paths]),
         kinds=problem.kinds,
@@ -143,32 +157,35 @@ def fit_stack(
     )
 
 
-Fitted = list[tuple[Fold, list[EvidenceMember]]]  # all members, by fold
-
-
 class _Path(NamedTuple):
-    """All members fitted to the training rows of one fold, and the states behind them."""
+    """Members fitted to the training rows of one fold, and the states behind them, by place."""
 
-    states: list[EvidenceState]
-    members: list[EvidenceMember]
+    states: dict[int, EvidenceState]
+    members: dict[int, EvidenceMember]
     seconds: float
 
 
 def _fit_path(
-    X: Any, fold: Fold, held_out: HeldOut, strengths: Sequence[float], units: Units, watch: Any
+    X: Any,
+    fold: Fold,
+    wanted: Collection[int],
+    held_out: HeldOut,
+    strengths: Sequence[float],
+    units: Units,
+    watch: Any,
 ) -> _Path:
     started = perf_counter()
+    members: dict[int, EvidenceMember] = {}
     with one_blas_thread():  # here too: a job in another process has a limit of its own
         rows = fold.train
         problem = EvidenceProblem.build(
             X[rows], held_out.targets[rows], held_out.weight[rows], **units, overwrite=True
         )
-        states = path.learn_path(problem, watch)
-        members = [
-            path.fit_members(problem, state, prior, strengths)
-            for prior, state in zip(PATH, states, strict=True)
-        ]
-    return _Path(states, list(chain.from_iterable(members)), perf_counter() - started)
+        states = path.learn_path(problem, wanted, watch)
+        for place in wanted:
+            fitted = path.fit_members(problem, states[place], PATH[place], strengths)
+            members |= dict(enumerate(fitted, place * len(strengths)))
+    return _Path(states, members, perf_counter() - started)
 
 
 def _fit_again(
@@ -207,24 +224,57 @@ def stacking_weights(moments: FloatArray) -> FloatArray:
     array([0.75, 0.25])
     """
     n_members = len(moments)
-    scale = max(float(np.trace(moments)) / n_members, np.finfo(np.float64).tiny)
+    scale = max(float(np.trace(moments)) / n_members, _TINY)
     factor = np.linalg.cholesky(moments / scale + _EVENNESS * np.eye(n_members))
     weights, _ = nnls(factor.T, np.linalg.solve(factor, np.ones(n_members)))
     return np.asarray(weights / weights.sum())
 
 
-def error_moments(
-    held_out: HeldOut, fold: Fold, X: FloatArray, members: Sequence[EvidenceMember]
+def error_products(
+    held_out: HeldOut, fold: Fold, X: Any, members: Sequence[EvidenceMember]
 ) -> FloatArray:
-    """Products of the errors of all pairs of members on one fold, (K, K)."""
-    sigma = np.stack([member.sigma for member in members])[:, None, :]
-    moments = np.zeros((len(members), len(members)))
-    for start in range(0, len(fold.test), _ROWS):
-        rows = slice(start, start + _ROWS)
-        latent = np.stack([member.latent(X[rows]) for member in members])
-        errors = held_out.errors(fold.test[rows], latent, sigma).reshape(len(members), -1)
-        moments += errors @ errors.T
-    return moments
+    """Products of the errors of all pairs of members, for each row held out, (n, K, K)."""
+    rows = X[fold.test]
+    errors = [held_out.errors(fold.test, member.latent(rows), member.sigma) for member in members]
+    stacked = np.stack(errors, axis=1)
+    return np.asarray(stacked @ stacked.transpose(0, 2, 1))
+
+
+def promising_priors(products: FloatArray, n_members: int) -> list[int]:
+    r"""Priors without which the average may be worse, by what one fold holds out.
+
+    From the last one to the first, a prior is left out if it surely adds nothing to the average of
+    the others. With the error e of that average and the error :math:`e_k` of a member,
+    :math:`|e + a(e_k - e)|^2` falls by :math:`((e_k - e)^\top e)^2 / |e_k - e|^2` at most. The
+    first prior stays: others start from it, and gains are told from it.
+
+    Parameters
+    ----------
+    products : array of shape (n, K, K)
+        Products of the errors of all pairs of members, for each row.
+    n_members : int
+        Members of each prior, which follow one another.
+    """
+    prior_of = np.arange(products.shape[1]) // n_members
+    wanted = list(range(len(prior_of) // n_members))
+    for prior in reversed(wanted[1:]):
+        rest = [other for other in wanted if other != prior]
+        if _largest_gain(products, np.isin(prior_of, rest), prior_of == prior) <= _LEAST_GAIN:
+            wanted = rest
+    return wanted
+
+
+def _largest_gain(products: FloatArray, others: BoolArray, members: BoolArray) -> float:
+    """Share of the squared error that members may take off the average of others."""
+    total = products.sum(axis=0)
+    weights = stacking_weights(total[np.ix_(others, others)])
+    with_mean = products[:, :, others] @ weights
+    of_mean = with_mean[:, others] @ weights
+    slopes = with_mean[:, members] - of_mean[:, None]
+    errors = np.sqrt(len(slopes)) * slopes.std(axis=0)
+    slope = np.minimum(slopes.sum(axis=0) - _SURELY * errors, 0.0)
+    square = np.diag(total)[members] - 2.0 * with_mean[:, members].sum(axis=0) + of_mean.sum()
+    return float((np.square(slope) / np.maximum(square * of_mean.sum(), _TINY)).max())
 
 
 def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceMember:
@@ -239,17 +289,23 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
 
 
 def _member_scores(
-    held_out: HeldOut, X: Any, done: Fitted, moments: list[FloatArray], scoring: Scoring
+    held_out: HeldOut,
+    X: Any,
+    paths: Sequence[_Path],
+    moments: Sequence[FloatArray],
+    scoring: Scoring,
 ) -> FloatArray:
-    """Scores of every member on every fold, (K, n_folds)."""
-    if scoring == "r2":
-        pairs = zip(held_out.folds, moments, strict=True)
-        return np.array([held_out.r2(fold, np.diag(products)) for fold, products in pairs]).T
-
-    def score(fold: Fold, member: EvidenceMember) -> float:
-        return held_out.score(fold, member.latent(X[fold.test]), member.sigma, scoring)
-
-    return np.array([[score(fold, member) for member in members] for fold, members in done]).T
+    """Scores of every member on every fold, (K, n_folds), NaN where it was not fitted."""
+    table = np.full((len(paths[0].members), len(paths)), np.nan)
+    for number, (fold, each) in enumerate(zip(held_out.folds, paths, strict=True)):
+        if scoring == "r2":
+            table[list(each.members), number] = held_out.r2(fold, np.diag(moments[number]))
+        else:
+            rows = X[fold.test]
+            for place, member in each.members.items():
+                latent = member.latent(rows)
+                table[place, number] = held_out.score(fold, latent, member.sigma, scoring)
+    return table
 
 
 def truncate_rank(

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from deeptobit import auto
-from deeptobit.arrays import FloatArray, listed
+from deeptobit.arrays import listed
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor, is_ahead
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
@@ -25,8 +25,8 @@ _VARIANCES = {
     "sparse": "few features",
 }
 _DEPTH = 2  # of the deeper network
-_CLEAR = 0.5  # standard errors by which trees must be ahead
-_CLEAR_OF_NETWORK = 1.0  # and a network, which takes the place of all other members
+_CLEAR = 0.5  # standard errors by which trees must be ahead, which have seen held-out outcomes
+_CLEAR_OF_NETWORK = 1.0  # and a network: less can be the luck of outliers, which it follows further
 _NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
@@ -88,10 +88,11 @@ class AutoTobitRegressor(SearchRegressor):
     Attributes
     ----------
     members_ : DataFrame
-        What was tried, in words (``member``); its mean held-out ``score``, and what that ``gain``
-        is over the best layer with separate tasks; the ``weight`` of a layer in the stack; what
-        came of it (``result``, ``taken``); over how many ``folds``, and ``seconds`` per fold. The
-        other columns are the settings of a layer's prior: ω, R, ρ and c.
+        What was tried, in words (``member``); its mean held-out ``score``, and its ``gain`` over
+        the best layer with separate tasks, on the folds that both have; the ``weight`` of a layer
+        in the stack; what came of it (``result``, ``taken``); over how many ``folds``, as what
+        surely adds nothing on the first is given up, and ``seconds`` per fold. The other columns
+        are the settings of a layer's prior: ω, R, ρ and c.
     best_score_ : float
         The held-out score of what was taken.
     layers_ : tuple of NetworkLayer
@@ -144,8 +145,9 @@ class AutoTobitRegressor(SearchRegressor):
             stack = self._fit_stack(search, search.X) if "stack" in members else None
             trees = self._try_trees(search, stack) if "trees" in members else None
             forest, best, deeper = None, stack, None
-            if trees is not None and trees.beats(stack):
-                forest, best = trees.forest, trees.stack
+            above = None if trees is None else trees.stack
+            if trees is not None and above is not None and _is_better(above, stack, _CLEAR):
+                forest, best = trees.forest, above
             elif trees is not None and stack is None:
                 best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
             if "deeper" in members and search.bounded:
@@ -155,7 +157,7 @@ class AutoTobitRegressor(SearchRegressor):
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
                 "add 'stack' to members"
             )
-        took_network = deeper is not None and _is_better(deeper, best)
+        took_network = deeper is not None and _is_better(deeper, best, _CLEAR_OF_NETWORK)
         taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         ((winner, score),) = self.members_.query("taken")[["member", "score"]].to_numpy().tolist()
@@ -278,34 +280,25 @@ def _read_members(members: Any) -> tuple[str, ...]:
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 
-def _is_better(network: Candidate, rival: auto.EvidenceStack | None) -> bool:
-    """Whether held-out rows are better predicted by the network, by a standard error.
-
-    Less can be the luck of a few outliers, which a network can follow further than a stack.
-    """
-    if rival is None or len(network.row_scores) < len(rival.row_scores):
-        return rival is None
-    gain = np.concatenate(network.row_scores) - np.concatenate(rival.row_scores)
-    return is_ahead(gain, _CLEAR_OF_NETWORK)
-
-
-@dataclass(frozen=True)
-class TreeTrial:
+class TreeTrial(NamedTuple):
     """Trees and the stack above them, if held-out residuals promised anything, and seconds."""
 
     forest: auto.Forest | None
     stack: auto.EvidenceStack | None
     seconds: float
 
-    def beats(self, rival: auto.EvidenceStack | None) -> bool:
-        """Whether held-out rows are better predicted than by a stack without trees.
 
-        By more than half a standard error: f of the training rows has seen held-out rows.
-        """
-        if self.stack is None or rival is None:
-            return self.stack is not None
-        gain = np.concatenate(self.stack.row_scores) - np.concatenate(rival.row_scores)
-        return is_ahead(gain, _CLEAR)
+def _is_better(
+    one: auto.EvidenceStack | Candidate, rival: auto.EvidenceStack | None, standard_errors: float
+) -> bool:
+    """Whether held-out rows are better predicted, by so many standard errors.
+
+    A network may have been given up after some of the folds.
+    """
+    if rival is None or len(one.row_scores) < len(rival.row_scores):
+        return rival is None
+    gain = np.concatenate(one.row_scores) - np.concatenate(rival.row_scores)
+    return is_ahead(gain, standard_errors)
 
 
 _GIVEN_UP = (  # after so many folds
@@ -326,16 +319,17 @@ def _tabulate(
     taken: str,
     targets: Sequence[str],
 ) -> dict[str, list[Any]]:
-    """The columns of ``members_``."""
-    rows = []
+    """The columns of ``members_``: means over the folds on which a member was tried."""
+    rows: list[dict[str, Any]] = []
     if stack is not None:
+        each = {"layers": 1, "seconds": stack.fit_times}
         result = "taken" if taken == "stack" else f"behind the {taken}"
-        rows.append(_row("stack of layers", stack.scores, stack.fit_times, result))
+        rows.append(each | {"member": "stack of layers", "scores": stack.scores, "result": result})
         members = zip(stack.member_scores, stack.weights.tolist(), stack.settings, strict=True)
         for scores, weight, settings in members:
             result = f"{weight:.0%} of the stack" if weight > 0.0 else "adds nothing to the stack"
-            row = _row(_describe(settings), scores, stack.fit_times, result)
-            rows.append(row | settings | {"weight": weight})
+            row = {"member": _describe(settings), "scores": scores, "result": result}
+            rows.append(each | row | settings | {"weight": weight})
     if trees is not None:
         rows.append(_tree_row(trees, taken, targets))
     if deeper is not None:
@@ -343,25 +337,41 @@ def _tabulate(
         result = "taken" if taken == "network" else "behind the stack"
         if tried < len(deeper.scores):
             result = f"given up: {_GIVEN_UP[tried]}"
-        name = f"network of {_DEPTH} layers"
-        rows.append(_row(name, deeper.scores, deeper.fit_times, result, _DEPTH))
-    table: Any = pd.DataFrame(rows, columns=_COLUMNS)
-    table["gain"] = table["score"] - table["score"].where(table["shrinkage"] == 1.0).max()
+        row = {"member": f"network of {_DEPTH} layers", "layers": _DEPTH, "result": result}
+        rows.append(row | {"scores": deeper.scores, "seconds": deeper.fit_times})
+    words = {"feature_variance": "", "noise": ""}
+    table: Any = pd.DataFrame([words | row for row in rows])
+    scores = pd.DataFrame([pd.Series(each) for each in table["scores"]])
+    seconds = pd.DataFrame([pd.Series(each) for each in table["seconds"]])
+    table["score"], table["folds"] = scores.mean(axis=1), scores.notna().sum(axis=1)
+    table["seconds"] = seconds.where(scores.notna()).mean(axis=1)
+    table["taken"] = table["result"] == "taken"
+    table = table.reindex(columns=_COLUMNS)
+    separate = scores[(table["shrinkage"] == 1.0) & scores.notna().all(axis=1)]
+    if len(separate):
+        best = separate.mean(axis=1).idxmax()
+        table["gain"] = (scores - scores.loc[best]).mean(axis=1)  # on the folds that both have
     columns: dict[str, list[Any]] = table.to_dict("list")
     return columns
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
     """What trees were tried for, and what came of them."""
+    nothing = np.full(1, np.nan)
+    row = {"member": "trees below the stack", "layers": 1, "scores": nothing, "seconds": nothing}
     if trees.forest is None or trees.stack is None:
-        nothing, result = np.full(1, np.nan), "given up: they explain nothing that the stack leaves"
-        return _row("trees below the stack", nothing, nothing, result)
+        return row | {"result": "given up: they explain nothing that the stack leaves"}
     names = [targets[task] for task in trees.forest.trees.tasks]
     which = "all targets" if len(names) == len(targets) else listed(names, _NAMES_SHOWN)
     outcomes = {"trees": "taken", "network": "behind the network"}
-    result = outcomes.get(taken, "behind the stack, or not clearly ahead")
-    seconds = np.full(len(trees.stack.scores), trees.seconds / len(trees.stack.scores))
-    return _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result, 2)
+    scores = trees.stack.scores
+    return {
+        "member": f"trees below the stack, for {which}",
+        "layers": 2,
+        "scores": scores,
+        "seconds": np.full(len(scores), trees.seconds / len(scores)),
+        "result": outcomes.get(taken, "behind the stack, or not clearly ahead"),
+    }
 
 
 def _describe(settings: dict[str, Any]) -> str:
@@ -371,13 +381,3 @@ def _describe(settings: dict[str, Any]) -> str:
         tasks = f"effects {100.0 * shared:g} % shared, {settings['noise']} noise"
     width = "" if settings["strength"] == 1.0 else f", prior × {settings['strength']:g}"
     return f"{tasks}, {_VARIANCES[settings['feature_variance']]}{width}"
-
-
-def _row(
-    member: str, scores: FloatArray, seconds: FloatArray, result: str, layers: int = 1
-) -> dict[str, Any]:
-    """Means over the folds on which a member was tried, NaN if there are none."""
-    table = pd.DataFrame({"score": scores, "seconds": seconds}).dropna()
-    row: dict[str, Any] = {"member": member, "layers": layers, "result": result}
-    row |= {"taken": result == "taken", "folds": len(table), "feature_variance": "", "noise": ""}
-    return row | {"score": table["score"].mean(), "seconds": table["seconds"].mean()}
