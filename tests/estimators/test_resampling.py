@@ -40,7 +40,7 @@ def models() -> list[Any]:
 def test_a_refit_to_the_same_rows_is_the_model(model: Any) -> None:
     model.fit(*data())
     redraw = model._redraw()
-    again = model._with_layers(redraw.refit(*redraw.rows, np.random.RandomState(0)))
+    again = model._with_layers(redraw.refit(*redraw.rows))
     np.testing.assert_allclose(again.predict(data()[0]), model.predict(data()[0]), atol=1e-4)
 
 

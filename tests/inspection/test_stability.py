@@ -5,7 +5,14 @@ import pytest
 
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.inspection import Stability, agreement, align, canonical_subspaces, summarise_draws
+from deeptobit.inspection import (
+    Stability,
+    agreement,
+    align,
+    align_half,
+    canonical_subspaces,
+    summarise_draws,
+)
 
 NAMES = tuple("abcdef"), tuple("stuv")
 
@@ -19,10 +26,12 @@ def effects() -> FloatArray:
 
 def summary(noise: float, n_components: int = 2, chance: float = 0.2) -> Stability:
     rng, truth = np.random.default_rng(1), effects()
-    draws, halves = (
-        [align(truth, truth + noise * rng.normal(size=truth.shape), n_components) for _ in range(n)]
-        for n in (200, 20)
-    )
+
+    def drawn() -> FloatArray:
+        return np.asarray(truth + noise * rng.normal(size=truth.shape))
+
+    draws = [align(truth, drawn(), n_components) for _ in range(200)]
+    halves = [align_half(truth, drawn(), drawn(), n_components) for _ in range(20)]
     return summarise_draws(
         canonical_subspaces(truth, *NAMES)[:n_components],
         draws,

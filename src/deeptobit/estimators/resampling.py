@@ -18,7 +18,16 @@ from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inference import estimate_table
 from deeptobit.estimators.inputs import Limits, Rows
-from deeptobit.inspection import Draw, Reference, Stability, agreement, align, summarise_draws
+from deeptobit.inspection import (
+    Draw,
+    Half,
+    Reference,
+    Stability,
+    agreement,
+    align,
+    align_half,
+    summarise_draws,
+)
 from deeptobit.layer import solve_subspace, to_user
 from deeptobit.network import NetworkLayer, mean_slopes, standard_start, to_standard
 from deeptobit.runtime import one_blas_thread, run_jobs
@@ -46,9 +55,7 @@ class Refits(NamedTuple):
         X, targets, _ = self.rows
         return self.fit((X, targets, weight))
 
-    def refit(
-        self, X: Any, targets: CensoredTargets, weight: FloatArray, random: np.random.RandomState
-    ) -> Layers:
+    def refit(self, X: Any, targets: CensoredTargets, weight: FloatArray) -> Layers:
         """Layers fitted to other rows."""
         return self.fit((X, targets, weight))
 
@@ -354,7 +361,7 @@ def _aligned_draws(
 
 def _agreements(
     model: ResampledRegressor, redraw: Redraw, about: tuple[int, int], quarter: IntArray, seed: int
-) -> tuple[FloatArray, list[Draw]]:
+) -> tuple[FloatArray, list[Half]]:
     """Agreement between two halves, two quarters, and halves with shuffled outcomes, (3, R).
 
     ``about`` are the layer and R. The components of the halves come with it.
@@ -365,7 +372,7 @@ def _agreements(
 
     def effects(rows: IntArray, *, shuffled: bool = False) -> FloatArray:
         order = random.permutation(rows) if shuffled else rows
-        layers = redraw.refit(X[rows], targets[order], weight[order], random)
+        layers = redraw.refit(X[rows], targets[order], weight[order])
         return model._with_layers(layers)._layer_effects(layer, named)[1]
 
     half, whole = quarter < 2, model._layer_effects(layer, named)[1]
@@ -374,7 +381,8 @@ def _agreements(
         fits = [effects(np.flatnonzero(part), shuffled=k > 3) for k, part in enumerate(parts)]
         pairs = zip(fits[::2], fits[1::2], strict=True)
         found = np.stack([agreement(*pair, scores, n_components) for pair in pairs])
-        return found, [align(whole, half_fit, n_components) for half_fit in fits[:2]]
+        orders = (fits[:2], fits[1::-1])
+        return found, [align_half(whole, *order, n_components) for order in orders]
 
 
 def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:

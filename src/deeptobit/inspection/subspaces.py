@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.metrics import principal_angles
@@ -99,33 +100,50 @@ def _largest(names: tuple[str, ...], loadings: FloatArray) -> str:
 
 
 # Stability. The components of effects E (T, D) are those of `canonical_subspaces`: by singular
-# values, strongest first, the largest loading positive, whatever the rotation of U and V. In a draw
-# E* of what E may be in truth, component r is the one whose direction of the targets is closest to
-# that of E, with its sign, and its loadings are σ*_s v*_s, in the units of σ_r v_r.
+# values, strongest first, the largest loading positive, whatever the rotation of U and V. Component
+# r is the score of the outcomes along its direction u_r, and its loadings in a draw E* of what E
+# may be are the effects on that score, u_rᵀE*, in the units of σ_r v_r = u_rᵀE.
 
 SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
 _COPIES = (1, 2, 4)  # times the people
-_DF = 5.0  # of estimates from halves; see decisions.md
 
 
 class Draw(NamedTuple):
-    """Components of a draw that belong to those of E.
+    """Components of E in a draw.
 
     Parameters
     ----------
     loadings : array of shape (R, D)
     cosines : array of shape (R,)
-        Between the directions of the targets.
+        Between u and the closest of the draw's own directions of the targets.
     """
 
     loadings: FloatArray
     cosines: FloatArray
 
 
-def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
-    """Match the components of a draw with those of ``effects``, both (T, D).
+class Half(NamedTuple):
+    """Components of E in one half of the people, and what the other half says of that half's own.
 
-    Each is matched on its own, among twice as many components of the draw.
+    Parameters
+    ----------
+    loadings : array of shape (R, D)
+    cosines : array of shape (R,)
+    own, other : arrays of shape (R, D)
+        Effects in this half, and in the other, on the scores along those directions of this half
+        that are closest to u.
+    """
+
+    loadings: FloatArray
+    cosines: FloatArray
+    own: FloatArray
+    other: FloatArray
+
+
+def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
+    """Components of ``effects`` in a draw, both (T, D).
+
+    Each is looked for among twice as many components of the draw.
 
     Examples
     --------
@@ -134,15 +152,32 @@ def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
     array([[1., 0.],
            [0., 2.]])
     """
-    left, right = (np.linalg.svd(each, full_matrices=False) for each in (effects, draw))
-    cosines = left.U[:, :n_components].T @ right.U[:, : 2 * n_components]
+    shown = _shown_directions(effects, n_components)
+    return Draw(shown.T @ draw, _closest_directions(shown, draw)[1])
+
+
+def align_half(effects: FloatArray, half: FloatArray, other: FloatArray, n_components: int) -> Half:
+    """Components of ``effects`` in one half of the people, beside the other half; all (T, D)."""
+    shown = _shown_directions(effects, n_components)
+    own, cosines = _closest_directions(shown, half)
+    return Half(shown.T @ half, cosines, own.T @ half, own.T @ other)
+
+
+def _shown_directions(effects: FloatArray, n_components: int) -> FloatArray:
+    """Leading directions of the targets, (T, R); the largest loading is positive."""
+    svd = np.linalg.svd(effects, full_matrices=False)
+    rows = svd.Vh[:n_components]
+    peak = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    return np.asarray(svd.U[:, :n_components] * np.sign(peak))
+
+
+def _closest_directions(shown: FloatArray, draw: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Those of a draw that are closest to some directions (T, R), with their signs, and cosines."""
+    own = np.linalg.svd(draw, full_matrices=False).U[:, : 2 * shown.shape[1]]
+    cosines = shown.T @ own
     nearest = np.abs(cosines).argmax(axis=1)
     found = cosines[np.arange(len(nearest)), nearest]
-    # The sign of E's component is the one that is shown: its largest loading is positive.
-    shown = left.Vh[:n_components]
-    sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
-    matched = np.where(found < 0.0, -sign, sign) * right.S[nearest]
-    return Draw(matched[:, None] * right.Vh[nearest], np.abs(found))
+    return own[:, nearest] * np.sign(found), np.abs(found)
 
 
 def agreement(
@@ -256,7 +291,7 @@ class Stability:
 def summarise_draws(
     subspaces: Sequence[Subspace],
     draws: Sequence[Draw],
-    halves: Sequence[Draw],
+    halves: Sequence[Half],
     agreements: dict[float, FloatArray],
     chance: FloatArray,
     *,
@@ -269,16 +304,19 @@ def summarise_draws(
     The band of a loading holds ``confidence`` of its draws.
 
     An estimate from half of the people differs from that of all of them by half of the variance
-    with which that of the next sample does. A loading whose estimates from halves have mean m and
-    standard deviation s is therefore taken to keep its sign with the probability
-    :math:`F(m/(\sqrt2 s))`, F being a t distribution. The *stable* features of a separated
-    component are the largest set whose mean probability is the one that is asked for.
+    with which that of the next sample does. So estimates from halves, of mean m and standard
+    deviation s, give z = m/s, and with a flat prior a sign holds with probability
+    :math:`\Phi(z/\sqrt2)`. Small loadings are many, and the direction u is fitted to the same
+    people, so that signs hold less often: with :math:`\Phi(az)`, where a is the most likely one for
+    the signs that the components of one half have in the other. The *stable* features of a
+    separated component are the largest set whose mean probability is the one that is asked for.
 
     Parameters
     ----------
     subspaces : sequence of R Subspace
-    draws, halves : sequences of Draw
-        Of the truth, and the estimates from halves of the people.
+    draws : sequence of Draw
+        Of the truth.
+    halves : sequence of Half
     agreements : dict
         By the number of people, the mean agreement of two samples of that size, (R,).
     chance : array of shape (R,)
@@ -290,8 +328,9 @@ def summarise_draws(
     >>> from deeptobit.inspection import canonical_subspaces
     >>> effects = np.array([[3.0, 0.1]])
     >>> draws = [align(effects, effects + by, 1) for by in (-0.3, -0.1, 0.1, 0.3)]
+    >>> halves = [Half(*draw, draw.loadings, draws[0].loadings) for draw in draws]
     >>> found = summarise_draws(canonical_subspaces(effects, ("age", "sex"), ("MMSE",)), draws,
-    ...     draws, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
+    ...     halves, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
     >>> found.stable()[1].tolist()
     [True, False]
     """
@@ -305,11 +344,13 @@ def summarise_draws(
     separated = cosine >= SEPARATED
     ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
     spread = np.maximum(of_halves.std(axis=0, ddof=1), np.finfo(np.float64).tiny)
-    z = of_halves.mean(axis=0) / spread / np.sqrt(2.0)
+    z = of_halves.mean(axis=0) / spread
+    # In units of the error of a half, positive where the other half has the same sign.
+    held = np.array([half.own * np.sign(half.other) for half in halves]) / (np.sqrt(2.0) * spread)
     parts, n_stable = [], []
     for r, subspace in enumerate(subspaces):
         v, unit = subspace.feature_loadings, float(np.linalg.norm(subspace.target_loadings))
-        sure = t.cdf(np.sign(v) * z[r], _DF)
+        sure = ndtr(_sureness(held[:, r]) * np.sign(v) * z[r])
         mask = _largest_set(sure, probability) & separated[r]
         n_stable.append(int(mask.sum()))
         columns = {"loading": v, "low": ends[0, r] / unit, "high": ends[1, r] / unit}
@@ -329,6 +370,14 @@ def summarise_draws(
     numbers = pd.Index([subspace.number for subspace in subspaces], name="component")
     table = pd.concat(parts, keys=numbers, names=["component", "feature"])
     return Stability(pd.DataFrame(components, index=numbers), table, confidence, probability)
+
+
+def _sureness(held: FloatArray) -> float:
+    """The most likely a, at most that of a flat prior, if signs hold with probability Φ(a|z|)."""
+    found = minimize_scalar(
+        lambda a: -log_ndtr(a * held).sum(), bounds=(0.0, np.sqrt(0.5)), method="bounded"
+    )
+    return float(found.x)
 
 
 def _largest_set(sure: FloatArray, probability: float) -> BoolArray:
