@@ -114,3 +114,53 @@ def test_a_layer_knows_how_stable_it_is() -> None:
     shuffled = SubspaceTobitRegressor(1).fit(X, rng.permutation(Y))
     again = shuffled.subspace_stability(n_boot=40, n_splits=4, random_state=1)
     assert again.components["n_stable"].sum() <= 1
+
+
+def test_loadings_of_a_draw_are_its_effects_on_the_same_score() -> None:
+    truth, rng = effects(), np.random.default_rng(5)
+    draw, other = truth + 0.5 * rng.normal(size=(2, *truth.shape))
+    found = align_half(truth, draw, other, 2)
+    np.testing.assert_array_equal(found.loadings, align(truth, draw, 2).loadings)
+    for r, subspace in enumerate(canonical_subspaces(truth, *NAMES)[:2]):
+        u = subspace.target_loadings / np.linalg.norm(subspace.target_loadings)
+        np.testing.assert_allclose(found.loadings[r], u @ draw, atol=1e-12)
+        # The direction of the draw that is closest to u, and with its sign.
+        own = np.linalg.lstsq(draw.T, found.own[r], rcond=None)[0]
+        assert own @ u == pytest.approx(found.cosines[r])
+        np.testing.assert_allclose(found.other[r], own @ other, atol=1e-12)
+
+
+def test_signs_of_stable_features_hold_as_often_as_they_are_asked_to() -> None:
+    rng, held, kept = np.random.default_rng(6), [], []
+    for _ in range(40):
+        left, right = rng.normal(size=(5, 1)), rng.normal(size=(1, 60)) * rng.uniform(size=60)
+        truth = 2.0 * left @ right
+
+        def errors() -> FloatArray:
+            return rng.normal(size=(5, 60))
+
+        found, fresh = truth + errors(), truth + errors()
+        halves = []
+        for _ in range(10):
+            change = errors()
+            pair = found + change, found - change
+            halves += [align_half(found, *order, 1) for order in (pair, pair[::-1])]
+        stable = (
+            summarise_draws(
+                canonical_subspaces(found, tuple(map(str, range(60))), NAMES[1] + ("w",))[:1],
+                [align(found, found + errors(), 1) for _ in range(20)],
+                halves,
+                {50.0: np.ones(1)},
+                np.zeros(1),
+                n_people=100.0,
+                confidence=0.9,
+                probability=0.95,
+            )
+            .stable()[1]
+            .to_numpy()
+        )
+        same = align(found, fresh, 1).loadings * align(found, found, 1).loadings > 0.0
+        held.append(same[0, stable])
+        kept.append(stable)
+    assert 0.93 <= np.concatenate(held).mean() <= 0.98
+    assert np.mean(kept) > 0.25

@@ -110,11 +110,13 @@ class ResampledRegressor(CensoredRegressor):
     ) -> Stability:
         """Which loadings of :meth:`subspaces` would be there in the next sample.
 
-        Bands are aimed at what the same model would find in infinitely many people. They come from
-        ``n_boot`` draws, as those of :meth:`marginal_effects` do. Which signs hold, and how far
-        the subspaces of two samples agree, comes from fits to two halves and to quarters of the
-        people, ``n_splits`` times, and the agreement by chance from halves whose outcomes were
-        shuffled.
+        In another sample, the loadings of a component are the effects on the same score of the
+        outcomes, the one along the ``target_loadings`` found here. Bands are aimed at what the same
+        model would find in infinitely many people. They come from ``n_boot`` draws, as those of
+        :meth:`marginal_effects` do. Which signs hold, and how far the subspaces of two samples
+        agree, comes from fits to two halves and to quarters of the people, ``n_splits`` times, and
+        the agreement by chance from halves whose outcomes were shuffled. Learned priors are learned
+        again in each of them.
 
         Parameters
         ----------
@@ -123,8 +125,8 @@ class ResampledRegressor(CensoredRegressor):
         confidence : float
             Of the bands.
         probability : float
-            The share of the signs of a component's stable loadings that is to hold in the next
-            sample. One alone may be less sure: see ``sign_probability``.
+            The share of the signs of a component's stable loadings, taken together, that is to hold
+            in the next sample. One alone may be less sure: see ``sign_probability``.
         n_components, n_boot, n_splits : int
         groups : array of shape (N,), optional
             Labels of the training rows: the rows of one person stay together.

@@ -242,11 +242,13 @@ class Stability:
         (``agreement_x1``), twice and four times as large.
     loadings : DataFrame, one row per (component, feature)
         ``loading`` on the scale of :class:`Subspace`, ``low`` and ``high`` ends of its band,
-        ``sign_probability`` that the next sample gives it this sign, and whether it is ``stable``.
+        ``sign_probability`` that the next sample gives the effect on the same score of the outcomes
+        this sign, and whether it is ``stable``.
     confidence : float
         Of the bands.
     probability : float
-        The share of the signs of stable features that is to hold in the next sample.
+        The share of the signs of stable features that is to hold in the next sample, on average
+        over the features of a component.
     """
 
     components: pd.DataFrame
