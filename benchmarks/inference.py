@@ -25,7 +25,7 @@ from deeptobit.datasets.clinical import ClinicalCohort
 from deeptobit.datasets.subspace import SubspaceTruth
 from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA
 from deeptobit.exceptions import CensoringWarning
-from deeptobit.inspection import align_half
+from deeptobit.inspection import align
 from deeptobit.likelihood import Gaussian, Predictive
 
 TASKS = 100  # outcomes drawn over one X, fitted together
@@ -275,14 +275,14 @@ def separated(cohorts: Cohorts) -> Iterator[Component]:
     found = model.subspace_stability(n_boot=100, n_components=4, n_jobs=2)
     unit = model.feature_scale_ / model.sigma_[:, None]
     truth, other = (
-        align_half(model.coef_ * unit, coef * unit, coef * unit, 4)
-        for coef in (cohorts.coef, fresh.coef_)
+        align(model.coef_ * unit, coef * unit, 4) for coef in (cohorts.coef, fresh.coef_)
     )
+    own = other.directions.T @ (fresh.coef_ * unit)
     for number in found.components.index[found.components["separated"]]:
         table, r = found.loadings.loc[number], number - 1
         true = truth.loadings[r] / np.linalg.norm(model.subspaces()[r].target_loadings)
         sign = np.sign(table["loading"].to_numpy())
-        held, closest = (np.sign(signs[r]) == sign for signs in (other.loadings, other.own))
+        held, closest = (np.sign(signs[r]) == sign for signs in (other.loadings, own))
         yield Component(table, true, held, closest)
 
 

@@ -9,7 +9,6 @@ from deeptobit.inspection import (
     Stability,
     agreement,
     align,
-    align_half,
     canonical_subspaces,
     summarise_draws,
 )
@@ -31,8 +30,9 @@ def summary(noise: float, n_components: int = 2, chance: float = 0.2) -> Stabili
         return np.asarray(truth + noise * rng.normal(size=truth.shape))
 
     draws = [align(truth, drawn(), n_components) for _ in range(200)]
-    halves = [align_half(truth, drawn(), drawn(), n_components) for _ in range(20)]
+    halves = [(drawn(), drawn()) for _ in range(10)]
     return summarise_draws(
+        truth,
         canonical_subspaces(truth, *NAMES)[:n_components],
         draws,
         halves,
@@ -118,16 +118,14 @@ def test_a_layer_knows_how_stable_it_is() -> None:
 
 def test_loadings_of_a_draw_are_its_effects_on_the_same_score() -> None:
     truth, rng = effects(), np.random.default_rng(5)
-    draw, other = truth + 0.5 * rng.normal(size=(2, *truth.shape))
-    found = align_half(truth, draw, other, 2)
-    np.testing.assert_array_equal(found.loadings, align(truth, draw, 2).loadings)
+    draw = truth + 0.5 * rng.normal(size=truth.shape)
+    found, directions = align(truth, draw, 2), np.linalg.svd(draw)[0]
     for r, subspace in enumerate(canonical_subspaces(truth, *NAMES)[:2]):
         u = subspace.target_loadings / np.linalg.norm(subspace.target_loadings)
         np.testing.assert_allclose(found.loadings[r], u @ draw, atol=1e-12)
-        # The direction of the draw that is closest to u, and with its sign.
-        own = np.linalg.lstsq(draw.T, found.own[r], rcond=None)[0]
-        assert own @ u == pytest.approx(found.cosines[r])
-        np.testing.assert_allclose(found.other[r], own @ other, atol=1e-12)
+        # The direction of the draw that is closest to u, with its sign.
+        assert found.directions[:, r] @ u == pytest.approx(found.cosines[r])
+        assert found.cosines[r] == pytest.approx(np.abs(directions.T @ u).max())
 
 
 def test_signs_of_stable_features_hold_as_often_as_they_are_asked_to() -> None:
@@ -143,22 +141,19 @@ def test_signs_of_stable_features_hold_as_often_as_they_are_asked_to() -> None:
         halves = []
         for _ in range(10):
             change = errors()
-            pair = found + change, found - change
-            halves += [align_half(found, *order, 1) for order in (pair, pair[::-1])]
-        stable = (
-            summarise_draws(
-                canonical_subspaces(found, tuple(map(str, range(60))), NAMES[1] + ("w",))[:1],
-                [align(found, found + errors(), 1) for _ in range(20)],
-                halves,
-                {50.0: np.ones(1)},
-                np.zeros(1),
-                n_people=100.0,
-                confidence=0.9,
-                probability=0.95,
-            )
-            .stable()[1]
-            .to_numpy()
+            halves.append((found + change, found - change))
+        summarised = summarise_draws(
+            found,
+            canonical_subspaces(found, tuple(map(str, range(60))), (*NAMES[1], "w"))[:1],
+            [align(found, found + errors(), 1) for _ in range(20)],
+            halves,
+            {50.0: np.ones(1)},
+            np.zeros(1),
+            n_people=100.0,
+            confidence=0.9,
+            probability=0.95,
         )
+        stable = summarised.stable()[1].to_numpy()
         same = align(found, fresh, 1).loadings * align(found, found, 1).loadings > 0.0
         held.append(same[0, stable])
         kept.append(stable)

@@ -337,10 +337,10 @@ class StackDraws:
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
     ) -> tuple[NetworkLayer, ...]:
         """A layer that may be the truth, given rows with these weights, (N,)."""
-        share = np.array([each.weight for each in self.priors])
+        (X, targets, _), share = self.rows, np.array([each.weight for each in self.priors])
         prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
         with one_blas_thread():
-            problem = EvidenceProblem.build(*self.rows[:2], weight, **self.units)
+            problem = EvidenceProblem.build(X, targets, weight, **self.units)
             variance = state.spectrum.feature_variance
             # A feature that has left may have effects too small to be seen.
             variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))

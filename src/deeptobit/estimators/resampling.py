@@ -18,16 +18,7 @@ from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inference import estimate_table
 from deeptobit.estimators.inputs import Limits, Rows
-from deeptobit.inspection import (
-    Draw,
-    Half,
-    Reference,
-    Stability,
-    agreement,
-    align,
-    align_half,
-    summarise_draws,
-)
+from deeptobit.inspection import Draw, Reference, Stability, agreement, align, summarise_draws
 from deeptobit.layer import solve_subspace, to_user
 from deeptobit.network import NetworkLayer, mean_slopes, standard_start, to_standard
 from deeptobit.runtime import one_blas_thread, run_jobs
@@ -145,8 +136,8 @@ class ResampledRegressor(CensoredRegressor):
         for name, count in (("n_boot", n_boot), ("n_splits", n_splits)):
             check_count(name, count, least=2)
         redraw, random = self._redraw(), check_random_state(random_state)
-        rows = redraw.rows
-        found = self.subspaces(layer, self._named_features(rows[0]))[:n_components]
+        rows, named = redraw.rows, self._named_features(redraw.rows[0])
+        found = self.subspaces(layer, named)[:n_components]
         if not found:
             raise ValueError("no feature has an effect in this layer: there are no directions")
         weights, about = random_weights(rows[2], n_boot, groups, random), (layer, len(found))
@@ -162,9 +153,10 @@ class ResampledRegressor(CensoredRegressor):
         of_splits = np.array([found for found, _ in splits])  # each 3, R
         n_people = len(np.unique(groups)) if groups is not None else len(rows[2])
         return summarise_draws(
+            self._layer_effects(layer, named)[1],
             found,
             [draw for some in done[: len(jobs)] for draw in some],
-            [half for _, pair in splits for half in pair],
+            [pair for _, pair in splits],
             dict(zip((n_people / 2, n_people / 4), of_splits.mean(axis=0), strict=False)),
             np.quantile(of_splits[:, 2], 0.95, axis=0),
             n_people=n_people,
@@ -363,10 +355,10 @@ def _aligned_draws(
 
 def _agreements(
     model: ResampledRegressor, redraw: Redraw, about: tuple[int, int], quarter: IntArray, seed: int
-) -> tuple[FloatArray, list[Half]]:
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """Agreement between two halves, two quarters, and halves with shuffled outcomes, (3, R).
 
-    ``about`` are the layer and R. The components of the halves come with it.
+    ``about`` are the layer and R. The effects in the halves come with it.
     """
     (X, targets, weight), (layer, n_components) = redraw.rows, about
     random, own = np.random.RandomState(seed), model._own_features(X)
@@ -377,14 +369,13 @@ def _agreements(
         layers = redraw.refit(X[rows], targets[order], weight[order])
         return model._with_layers(layers)._layer_effects(layer, named)[1]
 
-    half, whole = quarter < 2, model._layer_effects(layer, named)[1]
+    half = quarter < 2
     parts = [half, ~half, quarter == 0, quarter == 2, half, ~half]
     with one_blas_thread():
         fits = [effects(np.flatnonzero(part), shuffled=k > 3) for k, part in enumerate(parts)]
         pairs = zip(fits[::2], fits[1::2], strict=True)
         found = np.stack([agreement(*pair, scores, n_components) for pair in pairs])
-        orders = (fits[:2], fits[1::-1])
-        return found, [align_half(whole, *order, n_components) for order in orders]
+        return found, (fits[0], fits[1])
 
 
 def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:

@@ -24,12 +24,10 @@ from .predictions import draw_layers as draw_layers
 from .predictions import draw_predictions as draw_predictions
 from .style import Axes as Axes
 from .subspaces import Draw as Draw
-from .subspaces import Half as Half
 from .subspaces import Stability as Stability
 from .subspaces import Subspace as Subspace
 from .subspaces import agreement as agreement
 from .subspaces import align as align
-from .subspaces import align_half as align_half
 from .subspaces import canonical_subspaces as canonical_subspaces
 from .subspaces import summarise_draws as summarise_draws
 
@@ -41,13 +39,11 @@ __all__ = [
     "FittedLayer",
     "FittedModel",
     "FittedTobit",
-    "Half",
     "Reference",
     "Stability",
     "Subspace",
     "agreement",
     "align",
-    "align_half",
     "bound_calibrations",
     "canonical_subspaces",
     "draw_calibration",

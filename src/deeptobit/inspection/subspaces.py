@@ -116,28 +116,13 @@ class Draw(NamedTuple):
     loadings : array of shape (R, D)
     cosines : array of shape (R,)
         Between u and the closest of the draw's own directions of the targets.
+    directions : array of shape (T, R)
+        These directions, with the sign of u.
     """
 
     loadings: FloatArray
     cosines: FloatArray
-
-
-class Half(NamedTuple):
-    """Components of E in one half of the people, and what the other half says of that half's own.
-
-    Parameters
-    ----------
-    loadings : array of shape (R, D)
-    cosines : array of shape (R,)
-    own, other : arrays of shape (R, D)
-        Effects in this half, and in the other, on the scores along those directions of this half
-        that are closest to u.
-    """
-
-    loadings: FloatArray
-    cosines: FloatArray
-    own: FloatArray
-    other: FloatArray
+    directions: FloatArray
 
 
 def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
@@ -152,32 +137,15 @@ def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
     array([[1., 0.],
            [0., 2.]])
     """
-    shown = _shown_directions(effects, n_components)
-    return Draw(shown.T @ draw, _closest_directions(shown, draw)[1])
-
-
-def align_half(effects: FloatArray, half: FloatArray, other: FloatArray, n_components: int) -> Half:
-    """Components of ``effects`` in one half of the people, beside the other half; all (T, D)."""
-    shown = _shown_directions(effects, n_components)
-    own, cosines = _closest_directions(shown, half)
-    return Half(shown.T @ half, cosines, own.T @ half, own.T @ other)
-
-
-def _shown_directions(effects: FloatArray, n_components: int) -> FloatArray:
-    """Leading directions of the targets, (T, R); the largest loading is positive."""
-    svd = np.linalg.svd(effects, full_matrices=False)
-    rows = svd.Vh[:n_components]
-    peak = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
-    return np.asarray(svd.U[:, :n_components] * np.sign(peak))
-
-
-def _closest_directions(shown: FloatArray, draw: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Those of a draw that are closest to some directions (T, R), with their signs, and cosines."""
-    own = np.linalg.svd(draw, full_matrices=False).U[:, : 2 * shown.shape[1]]
-    cosines = shown.T @ own
+    left, right = (np.linalg.svd(each, full_matrices=False) for each in (effects, draw))
+    # The sign of E's component is the one that is shown: its largest loading is positive.
+    shown = left.Vh[:n_components]
+    peak = shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)]
+    u, own = left.U[:, :n_components] * np.sign(peak), right.U[:, : 2 * n_components]
+    cosines = u.T @ own
     nearest = np.abs(cosines).argmax(axis=1)
     found = cosines[np.arange(len(nearest)), nearest]
-    return own[:, nearest] * np.sign(found), np.abs(found)
+    return Draw(u.T @ draw, np.abs(found), own[:, nearest] * np.sign(found))
 
 
 def agreement(
@@ -291,9 +259,10 @@ class Stability:
 
 
 def summarise_draws(
+    effects: FloatArray,
     subspaces: Sequence[Subspace],
     draws: Sequence[Draw],
-    halves: Sequence[Half],
+    halves: Sequence[tuple[FloatArray, FloatArray]],
     agreements: dict[float, FloatArray],
     chance: FloatArray,
     *,
@@ -315,10 +284,13 @@ def summarise_draws(
 
     Parameters
     ----------
+    effects : array of shape (T, D)
     subspaces : sequence of R Subspace
+        The leading ones of these effects.
     draws : sequence of Draw
         Of the truth.
-    halves : sequence of Half
+    halves : sequence of pairs of arrays of shape (T, D)
+        Effects in two halves of the people.
     agreements : dict
         By the number of people, the mean agreement of two samples of that size, (R,).
     chance : array of shape (R,)
@@ -330,25 +302,30 @@ def summarise_draws(
     >>> from deeptobit.inspection import canonical_subspaces
     >>> effects = np.array([[3.0, 0.1]])
     >>> draws = [align(effects, effects + by, 1) for by in (-0.3, -0.1, 0.1, 0.3)]
-    >>> halves = [Half(*draw, draw.loadings, draws[0].loadings) for draw in draws]
-    >>> found = summarise_draws(canonical_subspaces(effects, ("age", "sex"), ("MMSE",)), draws,
-    ...     halves, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
+    >>> halves = [(effects - by, effects + by) for by in (-0.3, -0.1, 0.1, 0.3)]
+    >>> subspaces = canonical_subspaces(effects, ("age", "sex"), ("MMSE",))
+    >>> found = summarise_draws(effects, subspaces, draws, halves, {50.0: np.ones(1)}, np.zeros(1),
+    ...     n_people=100, confidence=0.9, probability=0.95)
     >>> found.stable()[1].tolist()
     [True, False]
     """
     import pandas as pd
 
     loadings = np.array([draw.loadings for draw in draws])
-    of_halves = np.array([half.loadings for half in halves])
-    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
+    pairs = [order for pair in halves for order in (pair, pair[::-1])]
+    aligned = [align(effects, half, len(subspaces)) for half, _ in pairs]
+    of_halves = np.array([half.loadings for half in aligned])
+    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, aligned)]
     apart = 1.0 - np.square(median)
     cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
     separated = cosine >= SEPARATED
     ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
     spread = np.maximum(of_halves.std(axis=0, ddof=1), np.finfo(np.float64).tiny)
     z = of_halves.mean(axis=0) / spread
-    # In units of the error of a half, positive where the other half has the same sign.
-    held = np.array([half.own * np.sign(half.other) for half in halves]) / (np.sqrt(2.0) * spread)
+    # Loadings of a half's own components, positive where the other half has the same sign.
+    own = [one.directions.T @ np.hstack(pair) for one, pair in zip(aligned, pairs, strict=True)]
+    half, other = np.split(np.array(own), 2, axis=2)
+    held = half * np.sign(other) / (np.sqrt(2.0) * spread)  # in units of the error of a half
     parts, n_stable = [], []
     for r, subspace in enumerate(subspaces):
         v, unit = subspace.feature_loadings, float(np.linalg.norm(subspace.target_loadings))
@@ -376,9 +353,7 @@ def summarise_draws(
 
 def _sureness(held: FloatArray) -> float:
     """The most likely a, at most that of a flat prior, if signs hold with probability Φ(a|z|)."""
-    found = minimize_scalar(
-        lambda a: -log_ndtr(a * held).sum(), bounds=(0.0, np.sqrt(0.5)), method="bounded"
-    )
+    found = minimize_scalar(lambda a: -log_ndtr(a * held).sum(), bounds=(0.0, np.sqrt(0.5)))
     return float(found.x)
 
 
