@@ -249,18 +249,20 @@ DRAWN = {
 class Component(NamedTuple):
     """Loadings of one separated component (D rows), those of the truth, and signs that held.
 
-    Signs of the effects on the scores of this component in the fresh cohort, and those of the
-    component that the fresh cohort has itself closest to it.
+    ``truth`` is the component that the truth has closest to it, ``effects`` those of the truth on
+    the same score of the outcomes. Signs are those of the fresh cohort's effects on that score, and
+    of the component that it has itself closest.
     """
 
     loadings: pd.DataFrame
     truth: FloatArray
+    effects: FloatArray
     held: BoolArray
     held_closest: BoolArray
 
     def large(self) -> BoolArray:
-        """Where the truth is beyond a tenth of its largest."""
-        return np.asarray(np.abs(self.truth) > 0.1 * np.abs(self.truth).max())
+        """Where the true effects are beyond a tenth of the largest."""
+        return np.asarray(np.abs(self.effects) > 0.1 * np.abs(self.effects).max())
 
 
 def separated(cohorts: Cohorts) -> Iterator[Component]:
@@ -274,16 +276,15 @@ def separated(cohorts: Cohorts) -> Iterator[Component]:
     )
     found = model.subspace_stability(n_boot=100, n_components=4, n_jobs=2)
     unit = model.feature_scale_ / model.sigma_[:, None]
-    truth, other = (
-        align(model.coef_ * unit, coef * unit, 4) for coef in (cohorts.coef, fresh.coef_)
-    )
-    own = other.directions.T @ (fresh.coef_ * unit)
+    effects, true, other = (coef * unit for coef in (model.coef_, cohorts.coef, fresh.coef_))
+    u = align(effects, effects, 4).directions
+    truth, closest = (align(effects, each, 4).loadings for each in (true, other))
     for number in found.components.index[found.components["separated"]]:
         table, r = found.loadings.loc[number], number - 1
-        true = truth.loadings[r] / np.linalg.norm(model.subspaces()[r].target_loadings)
         sign = np.sign(table["loading"].to_numpy())
-        held, closest = (np.sign(signs[r]) == sign for signs in (other.loadings, own))
-        yield Component(table, true, held, closest)
+        held, also = (np.sign(signs) == sign for signs in (u[:, r] @ other, closest[r]))
+        length = np.linalg.norm(model.subspaces()[r].target_loadings)
+        yield Component(table, truth[r] / length, u[:, r] @ true, held, also)
 
 
 def _stability(name: str, n_sets: int) -> Iterator[Number]:

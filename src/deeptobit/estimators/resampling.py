@@ -102,10 +102,10 @@ class ResampledRegressor(CensoredRegressor):
     ) -> Stability:
         """Which loadings of :meth:`subspaces` would be there in the next sample.
 
-        In another sample, the loadings of a component are the effects on the same score of the
-        outcomes, the one along the ``target_loadings`` found here. Bands are aimed at what the same
-        model would find in infinitely many people. They come from ``n_boot`` draws, as those of
-        :meth:`marginal_effects` do. Which signs hold, and how far the subspaces of two samples
+        A sign holds if the effect of the feature on the same score of the outcomes, the one along
+        the ``target_loadings`` found here, has it in the next sample. Bands are aimed at what the
+        same model would find in infinitely many people. They come from ``n_boot`` draws, as those
+        of :meth:`marginal_effects` do. Which signs hold, and how far the subspaces of two samples
         agree, comes from fits to two halves and to quarters of the people, ``n_splits`` times, and
         the agreement by chance from halves whose outcomes were shuffled. Learned priors are learned
         again in each of them.
@@ -218,9 +218,9 @@ class EffectsRegressor(ResampledRegressor):
         so that intervals have room for what shrinkage may have missed. 95 % intervals then hold the
         truth in at least 95 % of all effects of a study taken together. They do not promise it of
         every single one: an effect that is in truth far larger than most others is shrunken most,
-        and held less often. Those of a network are widened for the bias of its penalty: what changes
-        if the penalty is doubled counts as a standard error, too. The bias of growth layer by layer
-        is not known, and they held the truth in about 91 % (docs/accuracy.md).
+        and held less often. Those of a network are widened for the bias of its penalty: what
+        changes if the penalty is doubled counts as a standard error, too. The bias of growth layer
+        by layer is not known, and they held the truth in about 91 % (docs/accuracy.md).
         Trees stay as they were grown: their effects are differences over a standard deviation of a
         feature, and intervals are too short by what their shape is unsure of.
 

@@ -100,24 +100,25 @@ def _largest(names: tuple[str, ...], loadings: FloatArray) -> str:
 
 
 # Stability. The components of effects E (T, D) are those of `canonical_subspaces`: by singular
-# values, strongest first, the largest loading positive, whatever the rotation of U and V. Component
-# r is the score of the outcomes along its direction u_r, and its loadings in a draw E* of what E
-# may be are the effects on that score, u_rᵀE*, in the units of σ_r v_r = u_rᵀE.
+# values, strongest first, the largest loading positive, whatever the rotation of U and V. In a draw
+# E* of what E may be in truth, component r is the one whose direction of the targets is closest to
+# that of E, with its sign, and its loadings are σ*_s v*_s, in the units of σ_r v_r. Signs are
+# compared on the same score of the targets: σ_r v_r = u_rᵀE with u_rᵀE*.
 
 SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
 _COPIES = (1, 2, 4)  # times the people
 
 
 class Draw(NamedTuple):
-    """Components of E in a draw.
+    """Components of a draw that belong to those of E.
 
     Parameters
     ----------
     loadings : array of shape (R, D)
     cosines : array of shape (R,)
-        Between u and the closest of the draw's own directions of the targets.
+        Between the directions of the targets.
     directions : array of shape (T, R)
-        These directions, with the sign of u.
+        Of the targets, in the draw.
     """
 
     loadings: FloatArray
@@ -126,9 +127,9 @@ class Draw(NamedTuple):
 
 
 def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
-    """Components of ``effects`` in a draw, both (T, D).
+    """Match the components of a draw with those of ``effects``, both (T, D).
 
-    Each is looked for among twice as many components of the draw.
+    Each is matched on its own, among twice as many components of the draw.
 
     Examples
     --------
@@ -138,14 +139,14 @@ def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
            [0., 2.]])
     """
     left, right = (np.linalg.svd(each, full_matrices=False) for each in (effects, draw))
-    # The sign of E's component is the one that is shown: its largest loading is positive.
-    shown = left.Vh[:n_components]
-    peak = shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)]
-    u, own = left.U[:, :n_components] * np.sign(peak), right.U[:, : 2 * n_components]
-    cosines = u.T @ own
+    cosines = left.U[:, :n_components].T @ right.U[:, : 2 * n_components]
     nearest = np.abs(cosines).argmax(axis=1)
     found = cosines[np.arange(len(nearest)), nearest]
-    return Draw(u.T @ draw, np.abs(found), own[:, nearest] * np.sign(found))
+    # The sign of E's component is the one that is shown: its largest loading is positive.
+    shown = left.Vh[:n_components]
+    sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
+    directions = right.U[:, nearest] * np.where(found < 0.0, -sign, sign)
+    return Draw(directions.T @ draw, np.abs(found), directions)
 
 
 def agreement(
@@ -314,7 +315,8 @@ def summarise_draws(
     loadings = np.array([draw.loadings for draw in draws])
     pairs = [order for pair in halves for order in (pair, pair[::-1])]
     aligned = [align(effects, half, len(subspaces)) for half, _ in pairs]
-    of_halves = np.array([half.loadings for half in aligned])
+    u = align(effects, effects, len(subspaces)).directions
+    of_halves = np.array([u.T @ half for half, _ in pairs])
     median = [np.median([one.cosines for one in some], axis=0) for some in (draws, aligned)]
     apart = 1.0 - np.square(median)
     cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
