@@ -80,6 +80,17 @@ def test_rows_of_one_person_count_once() -> None:
     np.testing.assert_array_equal(together, again)
 
 
+def test_intervals_of_a_network_have_room_for_the_bias_of_its_penalty() -> None:
+    X, Y = data()
+    model = SubspaceNetworkRegressor(2, 2, joint_tuning=False).fit(X, Y)
+    found = model.marginal_effects(n_boot=3)
+    redraw: Any = model._redraw()
+    stronger = model._with_layers(redraw.fit(redraw.rows, 2.0))
+    effects = stronger._mean_effects(X, None, None, None).ravel()
+    assert np.square(effects).sum() < np.square(found["effect"]).sum()
+    assert (found["std_err"] > np.abs(effects - found["effect"])).all()
+
+
 def test_what_cannot_be_drawn_is_refused() -> None:
     X, Y = data()
     model = SubspaceNetworkRegressor(2, 1, solver="online").fit(X, Y)
