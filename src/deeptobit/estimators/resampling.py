@@ -220,7 +220,7 @@ class EffectsRegressor(ResampledRegressor):
         every single one: an effect that is in truth far larger than most others is shrunken most,
         and held less often. Those of a network are widened for the bias of its penalty: what
         changes if the penalty is doubled counts as a standard error, too. The bias of growth layer
-        by layer is not known, and they held the truth in about 91 % (docs/accuracy.md).
+        by layer is not known: they held the truth in 89 to 93 % (docs/accuracy.md).
         Trees stay as they were grown: their effects are differences over a standard deviation of a
         feature, and intervals are too short by what their shape is unsure of.
 
