@@ -40,7 +40,7 @@ def models() -> list[Any]:
 def test_a_refit_to_the_same_rows_is_the_model(model: Any) -> None:
     model.fit(*data())
     redraw = model._redraw()
-    again = model._with_layers(redraw.refit(*redraw.rows, np.random.RandomState(0)))
+    again = model._with_layers(redraw.refit(*redraw.rows))
     np.testing.assert_allclose(again.predict(data()[0]), model.predict(data()[0]), atol=1e-4)
 
 
@@ -78,6 +78,17 @@ def test_rows_of_one_person_count_once() -> None:
     assert 1.15 < (together / alone).median() < 1.75  # √2
     again = model.marginal_effects(n_boot=40, groups=twice)["std_err"]
     np.testing.assert_array_equal(together, again)
+
+
+def test_intervals_of_a_network_have_room_for_the_bias_of_its_penalty() -> None:
+    X, Y = data()
+    model = SubspaceNetworkRegressor(2, 2, joint_tuning=False).fit(X, Y)
+    found = model.marginal_effects(n_boot=3)
+    redraw: Any = model._redraw()
+    stronger = model._with_layers(redraw.fit(redraw.rows, 2.0))
+    effects = stronger._mean_effects(X, None, None, None).ravel()
+    assert np.square(effects).sum() < np.square(found["effect"]).sum()
+    assert (found["std_err"] > np.abs(effects - found["effect"])).all()
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

@@ -5,7 +5,13 @@ import pytest
 
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.inspection import Stability, agreement, align, canonical_subspaces, summarise_draws
+from deeptobit.inspection import (
+    Stability,
+    agreement,
+    align,
+    canonical_subspaces,
+    summarise_draws,
+)
 
 NAMES = tuple("abcdef"), tuple("stuv")
 
@@ -19,11 +25,14 @@ def effects() -> FloatArray:
 
 def summary(noise: float, n_components: int = 2, chance: float = 0.2) -> Stability:
     rng, truth = np.random.default_rng(1), effects()
-    draws, halves = (
-        [align(truth, truth + noise * rng.normal(size=truth.shape), n_components) for _ in range(n)]
-        for n in (200, 20)
-    )
+
+    def drawn() -> FloatArray:
+        return np.asarray(truth + noise * rng.normal(size=truth.shape))
+
+    draws = [align(truth, drawn(), n_components) for _ in range(200)]
+    halves = [(drawn(), drawn()) for _ in range(10)]
     return summarise_draws(
+        truth,
         canonical_subspaces(truth, *NAMES)[:n_components],
         draws,
         halves,
@@ -105,3 +114,48 @@ def test_a_layer_knows_how_stable_it_is() -> None:
     shuffled = SubspaceTobitRegressor(1).fit(X, rng.permutation(Y))
     again = shuffled.subspace_stability(n_boot=40, n_splits=4, random_state=1)
     assert again.components["n_stable"].sum() <= 1
+
+
+def test_a_draw_has_the_closest_component_with_its_sign() -> None:
+    truth, rng = effects(), np.random.default_rng(5)
+    draw = truth + 0.5 * rng.normal(size=truth.shape)
+    found, directions = align(truth, draw, 2), np.linalg.svd(draw)[0]
+    for r, subspace in enumerate(canonical_subspaces(truth, *NAMES)[:2]):
+        u = subspace.target_loadings / np.linalg.norm(subspace.target_loadings)
+        assert found.directions[:, r] @ u == pytest.approx(found.cosines[r])
+        assert found.cosines[r] == pytest.approx(np.abs(directions.T @ u).max())
+        np.testing.assert_allclose(found.loadings[r], found.directions[:, r] @ draw, atol=1e-12)
+
+
+def test_signs_of_stable_features_hold_as_often_as_they_are_asked_to() -> None:
+    rng, held, kept = np.random.default_rng(6), [], []
+    for _ in range(40):
+        left, right = rng.normal(size=(5, 1)), rng.normal(size=(1, 60)) * rng.uniform(size=60)
+        truth = 2.0 * left @ right
+
+        def errors() -> FloatArray:
+            return rng.normal(size=(5, 60))
+
+        found, fresh = truth + errors(), truth + errors()
+        halves = []
+        for _ in range(10):
+            change = errors()
+            halves.append((found + change, found - change))
+        summarised = summarise_draws(
+            found,
+            canonical_subspaces(found, tuple(map(str, range(60))), (*NAMES[1], "w"))[:1],
+            [align(found, found + errors(), 1) for _ in range(20)],
+            halves,
+            {50.0: np.ones(1)},
+            np.zeros(1),
+            n_people=100.0,
+            confidence=0.9,
+            probability=0.95,
+        )
+        stable = summarised.stable()[1].to_numpy()
+        shown = align(found, found, 1)
+        same = (shown.directions.T @ fresh) * shown.loadings > 0.0
+        held.append(same[0, stable])
+        kept.append(stable)
+    assert 0.93 <= np.concatenate(held).mean() <= 0.98
+    assert np.mean(kept) > 0.25

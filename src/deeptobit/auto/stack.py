@@ -393,35 +393,39 @@ class StackDraws:
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
     ) -> tuple[NetworkLayer, ...]:
         """A layer that may be the truth, given rows with these weights, (N,)."""
-        rows = *self.rows[:2], weight
-        return self._fit(rows, random, around_zero=False, learned=learned)
-
-    def refit(
-        self, X: Any, targets: CensoredTargets, weight: FloatArray, random: np.random.RandomState
-    ) -> tuple[NetworkLayer, ...]:
-        """The estimate from other rows."""
-        return self._fit((X, targets, weight), random, around_zero=True, learned=True)
-
-    def _fit(
-        self, rows: Rows, random: np.random.RandomState, *, around_zero: bool, learned: bool
-    ) -> tuple[NetworkLayer, ...]:
-        X, targets, weight = rows
-        share = np.array([each.weight for each in self.priors])
+        (X, targets, _), share = self.rows, np.array([each.weight for each in self.priors])
         prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
         with one_blas_thread():
             problem = EvidenceProblem.build(X, targets, weight, **self.units)
             variance = state.spectrum.feature_variance
-            if not around_zero:  # a feature that has left may have effects too small to be seen
-                variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
+            # A feature that has left may have effects too small to be seen.
+            variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
             state = replace(state, spectrum=Spectrum.build(problem, variance))
             if learned:
                 one_width = prior._replace(feature_variance="shared")
                 state = path.learn(problem, state, one_width, _STEPS)
             state = replace(state, spectrum=state.spectrum.scaled(strength))
-            centre = np.zeros_like(state.coef)
-            if not around_zero:
-                centre = _draw_centre(problem, state, prior, random)
+            centre = _draw_centre(problem, state, prior, random)
             found = path.to_user(problem, _fit_around(problem, state, prior, centre))
+        return self._recalibrated(found)
+
+    def refit(
+        self, X: Any, targets: CensoredTargets, weight: FloatArray
+    ) -> tuple[NetworkLayer, ...]:
+        """The estimate from other rows, whose priors are learned from these rows alone.
+
+        The weights of the priors and the error model stay. Rows that shared a prior would agree
+        better than two samples do.
+        """
+        with one_blas_thread():
+            problem = EvidenceProblem.build(X, targets, weight, **self.units)
+            states, members = path.learn_path(problem), []
+            for prior, strength, _, _ in self.priors:
+                state = states[PATH.index(prior)]
+                members += path.fit_members(problem, state, prior, [strength])
+        return self._recalibrated(average(members, np.array([each.weight for each in self.priors])))
+
+    def _recalibrated(self, found: EvidenceMember) -> tuple[NetworkLayer, ...]:
         U, intercept = self.recalibration.apply(np.eye(len(found.sigma)), found.intercept)
         return (NetworkLayer(U, found.coef, intercept, self.recalibration.sigma),)
 

@@ -418,13 +418,13 @@ def train_network(
     return replace(network, grown=grown), alphas, history
 
 
-def refit_network(model: Any, rows: Rows) -> Layers:
+def refit_network(model: Any, rows: Rows, penalty: float = 1.0) -> Layers:
     """The layers of a fitted network for other rows, or other weights, started from what they are.
 
-    Penalties, depth, and whether layers are tuned together stay as they are.
+    Depth, and whether layers are tuned together, stay as they are; penalties are multiplied.
     """
     history = model.history_
-    problem = _pose(model, rows, history["alphas"])
+    problem = _pose(model, rows, tuple(penalty * alpha for alpha in history["alphas"]))
     units = problem.design, problem.scaling
     depth = history["paying_depth"] if model.prune_layers else len(model.layers_)
     layers = networks.retrain(

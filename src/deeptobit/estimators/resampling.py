@@ -33,11 +33,12 @@ class Refits(NamedTuple):
     """A model whose layers are fitted again from where they are; a draw is such a fit.
 
     What the model has chosen stays: penalty, rank, depth, error model. Those of a learned prior are
-    :class:`deeptobit.auto.StackDraws`.
+    :class:`deeptobit.auto.StackDraws`. ``fit`` of a network also takes what its penalties are
+    multiplied by.
     """
 
     rows: Rows
-    fit: Callable[[Rows], Layers]
+    fit: Callable[..., Layers]
 
     def draw(
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
@@ -46,9 +47,7 @@ class Refits(NamedTuple):
         X, targets, _ = self.rows
         return self.fit((X, targets, weight))
 
-    def refit(
-        self, X: Any, targets: CensoredTargets, weight: FloatArray, random: np.random.RandomState
-    ) -> Layers:
+    def refit(self, X: Any, targets: CensoredTargets, weight: FloatArray) -> Layers:
         """Layers fitted to other rows."""
         return self.fit((X, targets, weight))
 
@@ -67,10 +66,10 @@ def refit_layer(model: Any, rows: Rows) -> Layers:
 
 
 def refit_recalibrated(
-    fit: Callable[[Rows], Layers], recalibration: Recalibration, rows: Rows
+    fit: Callable[..., Layers], recalibration: Recalibration, rows: Rows, penalty: float = 1.0
 ) -> Layers:
     """Layers fitted to other rows, under the error model of held-out rows."""
-    return recalibrated_layers(fit(rows), recalibration)
+    return recalibrated_layers(fit(rows, penalty), recalibration)
 
 
 def recalibrated_layers(layers: Layers, change: Recalibration) -> Layers:
@@ -103,11 +102,13 @@ class ResampledRegressor(CensoredRegressor):
     ) -> Stability:
         """Which loadings of :meth:`subspaces` would be there in the next sample.
 
-        Bands are aimed at what the same model would find in infinitely many people. They come from
-        ``n_boot`` draws, as those of :meth:`marginal_effects` do. Which signs hold, and how far
-        the subspaces of two samples agree, comes from fits to two halves and to quarters of the
-        people, ``n_splits`` times, and the agreement by chance from halves whose outcomes were
-        shuffled.
+        A sign holds if the effect of the feature on the same score of the outcomes, the one along
+        the ``target_loadings`` found here, has it in the next sample. Bands are aimed at what the
+        same model would find in infinitely many people. They come from ``n_boot`` draws, as those
+        of :meth:`marginal_effects` do. Which signs hold, and how far the subspaces of two samples
+        agree, comes from fits to two halves and to quarters of the people, ``n_splits`` times, and
+        the agreement by chance from halves whose outcomes were shuffled. Learned priors are learned
+        again in each of them.
 
         Parameters
         ----------
@@ -116,8 +117,8 @@ class ResampledRegressor(CensoredRegressor):
         confidence : float
             Of the bands.
         probability : float
-            The share of the signs of a component's stable loadings that is to hold in the next
-            sample. One alone may be less sure: see ``sign_probability``.
+            The share of the signs of a component's stable loadings, taken together, that is to hold
+            in the next sample. One alone may be less sure: see ``sign_probability``.
         n_components, n_boot, n_splits : int
         groups : array of shape (N,), optional
             Labels of the training rows: the rows of one person stay together.
@@ -136,8 +137,8 @@ class ResampledRegressor(CensoredRegressor):
         for name, count in (("n_boot", n_boot), ("n_splits", n_splits)):
             check_count(name, count, least=2)
         redraw, random = self._redraw(), check_random_state(random_state)
-        rows = redraw.rows
-        found = self.subspaces(layer, self._named_features(rows[0]))[:n_components]
+        rows, named = redraw.rows, self._named_features(redraw.rows[0])
+        found = self.subspaces(layer, named)[:n_components]
         if not found:
             raise ValueError("no feature has an effect in this layer: there are no directions")
         weights, about = random_weights(rows[2], n_boot, groups, random), (layer, len(found))
@@ -153,9 +154,10 @@ class ResampledRegressor(CensoredRegressor):
         of_splits = np.array([found for found, _ in splits])  # each 3, R
         n_people = len(np.unique(groups)) if groups is not None else len(rows[2])
         return summarise_draws(
+            self._layer_effects(layer, named)[1],
             found,
             [draw for some in done[: len(jobs)] for draw in some],
-            [half for _, pair in splits for half in pair],
+            [pair for _, pair in splits],
             dict(zip((n_people / 2, n_people / 4), of_splits.mean(axis=0), strict=False)),
             np.quantile(of_splits[:, 2], 0.95, axis=0),
             n_people=n_people,
@@ -216,8 +218,9 @@ class EffectsRegressor(ResampledRegressor):
         so that intervals have room for what shrinkage may have missed. 95 % intervals then hold the
         truth in at least 95 % of all effects of a study taken together. They do not promise it of
         every single one: an effect that is in truth far larger than most others is shrunken most,
-        and held less often. Intervals of a network are not widened for the bias of its penalty and
-        of its growth layer by layer, and held the truth in 75 to 89 % only (docs/accuracy.md).
+        and held less often. Those of a network are widened for the bias of its penalty: what
+        changes if the penalty is doubled counts as a standard error, too. The bias of growth layer
+        by layer is not known: they held the truth in 89 to 93 % (docs/accuracy.md).
         Trees stay as they were grown: their effects are differences over a standard deviation of a
         feature, and intervals are too short by what their shape is unsure of.
 
@@ -267,6 +270,9 @@ class EffectsRegressor(ResampledRegressor):
         what = f"effects, {_DRAWS_PER_JOB} draws each" if self.verbose else ""
         first, second = np.sum(run_jobs(jobs, n_jobs, what), axis=0)
         variance = (second - first**2 / n_boot) / (n_boot - 1)
+        if isinstance(redraw, Refits):  # of which no draw knows the bias of the penalty
+            stronger = self._with_layers(redraw.fit(redraw.rows, 2.0))
+            variance += np.square(effect - stronger._mean_effects(*rows))
         parts = [
             estimate_table(inputs.feature_names(self), *of_task, confidence, Reference())
             for of_task in zip(effect, variance, strict=True)
@@ -354,10 +360,10 @@ def _aligned_draws(
 
 def _agreements(
     model: ResampledRegressor, redraw: Redraw, about: tuple[int, int], quarter: IntArray, seed: int
-) -> tuple[FloatArray, list[Draw]]:
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """Agreement between two halves, two quarters, and halves with shuffled outcomes, (3, R).
 
-    ``about`` are the layer and R. The components of the halves come with it.
+    ``about`` are the layer and R. The effects in the halves come with it.
     """
     (X, targets, weight), (layer, n_components) = redraw.rows, about
     random, own = np.random.RandomState(seed), model._own_features(X)
@@ -365,16 +371,16 @@ def _agreements(
 
     def effects(rows: IntArray, *, shuffled: bool = False) -> FloatArray:
         order = random.permutation(rows) if shuffled else rows
-        layers = redraw.refit(X[rows], targets[order], weight[order], random)
+        layers = redraw.refit(X[rows], targets[order], weight[order])
         return model._with_layers(layers)._layer_effects(layer, named)[1]
 
-    half, whole = quarter < 2, model._layer_effects(layer, named)[1]
+    half = quarter < 2
     parts = [half, ~half, quarter == 0, quarter == 2, half, ~half]
     with one_blas_thread():
         fits = [effects(np.flatnonzero(part), shuffled=k > 3) for k, part in enumerate(parts)]
         pairs = zip(fits[::2], fits[1::2], strict=True)
         found = np.stack([agreement(*pair, scores, n_components) for pair in pairs])
-        return found, [align(whole, half_fit, n_components) for half_fit in fits[:2]]
+        return found, (fits[0], fits[1])
 
 
 def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.metrics import principal_angles
@@ -101,11 +102,11 @@ def _largest(names: tuple[str, ...], loadings: FloatArray) -> str:
 # Stability. The components of effects E (T, D) are those of `canonical_subspaces`: by singular
 # values, strongest first, the largest loading positive, whatever the rotation of U and V. In a draw
 # E* of what E may be in truth, component r is the one whose direction of the targets is closest to
-# that of E, with its sign, and its loadings are σ*_s v*_s, in the units of σ_r v_r.
+# that of E, with its sign, and its loadings are σ*_s v*_s, in the units of σ_r v_r. Signs are
+# compared on the same score of the targets: σ_r v_r = u_rᵀE with u_rᵀE*.
 
 SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
 _COPIES = (1, 2, 4)  # times the people
-_DF = 5.0  # of estimates from halves; see decisions.md
 
 
 class Draw(NamedTuple):
@@ -116,10 +117,13 @@ class Draw(NamedTuple):
     loadings : array of shape (R, D)
     cosines : array of shape (R,)
         Between the directions of the targets.
+    directions : array of shape (T, R)
+        Of the targets, in the draw.
     """
 
     loadings: FloatArray
     cosines: FloatArray
+    directions: FloatArray
 
 
 def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
@@ -141,8 +145,8 @@ def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
     # The sign of E's component is the one that is shown: its largest loading is positive.
     shown = left.Vh[:n_components]
     sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
-    matched = np.where(found < 0.0, -sign, sign) * right.S[nearest]
-    return Draw(matched[:, None] * right.Vh[nearest], np.abs(found))
+    directions = right.U[:, nearest] * np.where(found < 0.0, -sign, sign)
+    return Draw(directions.T @ draw, np.abs(found), directions)
 
 
 def agreement(
@@ -207,11 +211,13 @@ class Stability:
         (``agreement_x1``), twice and four times as large.
     loadings : DataFrame, one row per (component, feature)
         ``loading`` on the scale of :class:`Subspace`, ``low`` and ``high`` ends of its band,
-        ``sign_probability`` that the next sample gives it this sign, and whether it is ``stable``.
+        ``sign_probability`` that the next sample gives the effect on the same score of the outcomes
+        this sign, and whether it is ``stable``.
     confidence : float
         Of the bands.
     probability : float
-        The share of the signs of stable features that is to hold in the next sample.
+        The share of the signs of stable features that is to hold in the next sample, on average
+        over the features of a component.
     """
 
     components: pd.DataFrame
@@ -254,9 +260,10 @@ class Stability:
 
 
 def summarise_draws(
+    effects: FloatArray,
     subspaces: Sequence[Subspace],
     draws: Sequence[Draw],
-    halves: Sequence[Draw],
+    halves: Sequence[tuple[FloatArray, FloatArray]],
     agreements: dict[float, FloatArray],
     chance: FloatArray,
     *,
@@ -269,16 +276,22 @@ def summarise_draws(
     The band of a loading holds ``confidence`` of its draws.
 
     An estimate from half of the people differs from that of all of them by half of the variance
-    with which that of the next sample does. A loading whose estimates from halves have mean m and
-    standard deviation s is therefore taken to keep its sign with the probability
-    :math:`F(m/(\sqrt2 s))`, F being a t distribution. The *stable* features of a separated
-    component are the largest set whose mean probability is the one that is asked for.
+    with which that of the next sample does. So estimates from halves, of mean m and standard
+    deviation s, give z = m/s, and with a flat prior a sign holds with probability
+    :math:`\Phi(z/\sqrt2)`. Small loadings are many, and the direction u is fitted to the same
+    people, so that signs hold less often: with :math:`\Phi(az)`, where a is the most likely one for
+    the signs that the components of one half have in the other. The *stable* features of a
+    separated component are the largest set whose mean probability is the one that is asked for.
 
     Parameters
     ----------
+    effects : array of shape (T, D)
     subspaces : sequence of R Subspace
-    draws, halves : sequences of Draw
-        Of the truth, and the estimates from halves of the people.
+        The leading ones of these effects.
+    draws : sequence of Draw
+        Of the truth.
+    halves : sequence of pairs of arrays of shape (T, D)
+        Effects in two halves of the people.
     agreements : dict
         By the number of people, the mean agreement of two samples of that size, (R,).
     chance : array of shape (R,)
@@ -290,26 +303,35 @@ def summarise_draws(
     >>> from deeptobit.inspection import canonical_subspaces
     >>> effects = np.array([[3.0, 0.1]])
     >>> draws = [align(effects, effects + by, 1) for by in (-0.3, -0.1, 0.1, 0.3)]
-    >>> found = summarise_draws(canonical_subspaces(effects, ("age", "sex"), ("MMSE",)), draws,
-    ...     draws, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
+    >>> halves = [(effects - by, effects + by) for by in (-0.3, -0.1, 0.1, 0.3)]
+    >>> subspaces = canonical_subspaces(effects, ("age", "sex"), ("MMSE",))
+    >>> found = summarise_draws(effects, subspaces, draws, halves, {50.0: np.ones(1)}, np.zeros(1),
+    ...     n_people=100, confidence=0.9, probability=0.95)
     >>> found.stable()[1].tolist()
     [True, False]
     """
     import pandas as pd
 
     loadings = np.array([draw.loadings for draw in draws])
-    of_halves = np.array([half.loadings for half in halves])
-    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
+    pairs = [order for pair in halves for order in (pair, pair[::-1])]
+    aligned = [align(effects, half, len(subspaces)) for half, _ in pairs]
+    u = align(effects, effects, len(subspaces)).directions
+    of_halves = np.array([u.T @ half for half, _ in pairs])
+    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, aligned)]
     apart = 1.0 - np.square(median)
     cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
     separated = cosine >= SEPARATED
     ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
     spread = np.maximum(of_halves.std(axis=0, ddof=1), np.finfo(np.float64).tiny)
-    z = of_halves.mean(axis=0) / spread / np.sqrt(2.0)
+    z = of_halves.mean(axis=0) / spread
+    # Loadings of a half's own components, positive where the other half has the same sign.
+    own = [one.directions.T @ np.hstack(pair) for one, pair in zip(aligned, pairs, strict=True)]
+    half, other = np.split(np.array(own), 2, axis=2)
+    held = half * np.sign(other) / (np.sqrt(2.0) * spread)  # in units of the error of a half
     parts, n_stable = [], []
     for r, subspace in enumerate(subspaces):
         v, unit = subspace.feature_loadings, float(np.linalg.norm(subspace.target_loadings))
-        sure = t.cdf(np.sign(v) * z[r], _DF)
+        sure = ndtr(_sureness(held[:, r]) * np.sign(v) * z[r])
         mask = _largest_set(sure, probability) & separated[r]
         n_stable.append(int(mask.sum()))
         columns = {"loading": v, "low": ends[0, r] / unit, "high": ends[1, r] / unit}
@@ -329,6 +351,12 @@ def summarise_draws(
     numbers = pd.Index([subspace.number for subspace in subspaces], name="component")
     table = pd.concat(parts, keys=numbers, names=["component", "feature"])
     return Stability(pd.DataFrame(components, index=numbers), table, confidence, probability)
+
+
+def _sureness(held: FloatArray) -> float:
+    """The most likely a, at most that of a flat prior, if signs hold with probability Φ(a|z|)."""
+    found = minimize_scalar(lambda a: -log_ndtr(a * held).sum(), bounds=(0.0, np.sqrt(0.5)))
+    return float(found.x)
 
 
 def _largest_set(sure: FloatArray, probability: float) -> BoolArray:
