@@ -101,6 +101,14 @@ def test_nesting_beyond_what_can_be_read_is_refused_on_writing(tmp_path: Path) -
         write_state(tmp_path / "a", "test", {"a": [[deep]]})
 
 
+def test_an_array_that_occurs_again_is_stored_once(tmp_path: Path) -> None:
+    array = np.arange(1000.0)
+    write_state(tmp_path / "a", "test", {"a": array, "b": [array]})
+    assert (tmp_path / "a").stat().st_size < 2 * array.nbytes
+    state = read_state(tmp_path / "a")[1]
+    assert state["a"] is state["b"][0]
+
+
 def test_another_kind_is_refused(tmp_path: Path) -> None:
     write_state(tmp_path / "a", "study", {})
     assert read_state(tmp_path / "a") == ("study", {})

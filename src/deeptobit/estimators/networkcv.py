@@ -235,8 +235,7 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     params = [candidate.params for candidate in candidates]
     table: dict[str, Any] = {"params": params}
     for name in sorted(params[0]):
-        values = np.array([each[name] for each in params], dtype=object)
-        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(params), dtype=bool))
+        table[f"param_{name}"] = np.array([each[name] for each in params], dtype=object)
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)

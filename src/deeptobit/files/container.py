@@ -83,30 +83,40 @@ def _flatten_array(array: AnyArray, arrays: dict[str, AnyArray], where: str) -> 
     if masked or not _DTYPES.fullmatch(dtype.str):
         kind = "a masked array" if masked else f"an array of type {array.dtype}"
         raise TypeError(f"{where} is {kind}, which a file cannot hold")
-    by_rows = np.empty_like(array, order="K").flags.c_contiguous
-    name = str(len(arrays))
-    rows = array if by_rows else array.T
-    arrays[name] = np.ascontiguousarray(rows, dtype=dtype).reshape(rows.shape)
-    return {"$array": name} if by_rows else {"$columns": name}
+    known = (name for name, other in arrays.items() if other is array)
+    name = next(known, str(len(arrays)))  # an array that occurs again is stored once
+    arrays[name] = array
+    return {"$array": name} if _is_by_rows(array) else {"$columns": name}
 
 
-def restore(value: Any, unused: dict[str, AnyArray], depth: int = 0) -> Any:
-    """State from a JSON document; the arrays that it names are taken out of ``unused``.
+def _is_by_rows(array: AnyArray) -> bool:
+    return np.empty_like(array, order="K").flags.c_contiguous
+
+
+def _as_stored(array: AnyArray) -> AnyArray:
+    rows = array if _is_by_rows(array) else array.T
+    return np.ascontiguousarray(rows, dtype=array.dtype.newbyteorder("<")).reshape(rows.shape)
+
+
+def restore(value: Any, arrays: dict[str, AnyArray], used: set[str], depth: int = 0) -> Any:
+    """State from a JSON document; the names of its ``arrays`` are added to ``used``.
 
     Examples
     --------
-    >>> restore({"sigma": {"$array": "0"}, "best": {"$float": "-inf"}}, {"0": np.ones(2)})
+    >>> restore({"sigma": {"$array": "0"}, "best": {"$float": "-inf"}}, {"0": np.ones(2)}, set())
     {'sigma': array([1., 1.]), 'best': -inf}
     """
     if depth > _MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
         case list():
-            return [restore(item, unused, depth + 1) for item in value]
-        case {"$array": str(name), **rest} if name in unused and not rest:
-            return unused.pop(name)
-        case {"$columns": str(name), **rest} if name in unused and not rest:
-            return unused.pop(name).T
+            return [restore(item, arrays, used, depth + 1) for item in value]
+        case {"$array": str(name), **rest} if name in arrays and not rest:
+            used.add(name)
+            return arrays[name]
+        case {"$columns": str(name), **rest} if name in arrays and not rest:
+            used.add(name)
+            return arrays[name].T
         case {"$text": [*words], **rest} if all(isinstance(w, str) for w in words) and not rest:
             return np.array(words, dtype=str)
         case {"$float": str(word), **rest} if word in _NOT_FINITE and not rest:
@@ -117,7 +127,7 @@ def restore(value: Any, unused: dict[str, AnyArray], depth: int = 0) -> Any:
             names = ", ".join(map(ascii, value))[:80]
             raise ModelFileError(f"it holds something unknown ({names})")
     if isinstance(value, dict):
-        return {key: restore(item, unused, depth + 1) for key, item in value.items()}
+        return {key: restore(item, arrays, used, depth + 1) for key, item in value.items()}
     return value
 
 
@@ -196,6 +206,7 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     """
     arrays: dict[str, AnyArray] = {}
     document = flatten(dict(state), arrays)
+    arrays = {name: _as_stored(array) for name, array in arrays.items()}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     if len(text) > _LONGEST_HEADER // 2 or _count_parts(text) > _MOST_PARTS // 2:
         raise ValueError(
@@ -246,8 +257,9 @@ def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
     for array in arrays.values():
         if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
             raise ModelFileError("an array of truth values holds something else")
-    state = restore(document, arrays)
-    if arrays:
+    used: set[str] = set()
+    state = restore(document, arrays, used)
+    if arrays.keys() - used:
         raise ModelFileError("it holds arrays that nothing refers to")
     return metadata["kind"], state
 

@@ -113,7 +113,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     _register_now(name)
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
-    state = {"version": _VERSION, "model": values.Packer(CLASSES).pack(model, name)}
+    state = {"version": _VERSION, "model": values.pack(model, CLASSES, name)}
     try:
         estimator_from_state(state)
     except ModelFileError as error:  # better now than when the model is needed
@@ -132,7 +132,7 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
                 )
             _register_now(name)
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
-                return values.Unpacker(CLASSES).unpack(packed)
+                return values.unpack(packed, CLASSES)
     raise ModelFileError("it holds no model")
 
 
