@@ -36,7 +36,7 @@ def with_noise(packed: Any) -> dict[str, Any]:
         ({"is": "StudentT", "fields": {"df": 1.0}}, "its StudentT is not sound: df must exceed 2"),
         ({"is": "StudentT", "fields": {"df": "4"}}, "is not sound: df cannot be of type str"),
         ({"is": "StudentT", "fields": {"df": 4.0, "x": 1}}, "is not sound: it has no 'x'"),
-        ({"is": "FormulaDesign", "fields": {}}, "its formula is incomplete"),
+        ({"is": "FormulaDesign", "fields": {}}, "its FormulaDesign is not sound"),
     ],
 )
 def test_what_is_wrong_in_a_model_is_said(noise: Any, message: str) -> None:

@@ -154,7 +154,7 @@ def test_bytes_after_the_end_are_refused(tmp_path: Path, sound: bytes, rest: byt
 def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"not a deeptobit model file|ends too early"):
+    with pytest.raises(ModelFileError, match="not a deeptobit model file"):
         read_state(path)
 
 

@@ -4,9 +4,9 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -382,15 +382,14 @@ def check_columns(names: list[str], data: pd.DataFrame) -> None:
 
 # In a file: the text, the levels of categories, and learned constants.
 
-_HINTS = get_type_hints(FormulaDesign)
-_FIELDS = {"columns" if name == "reads" else name: hint for name, hint in _HINTS.items()}
+_BY_FIELDS = values.by_fields(FormulaDesign)
 
 
 def _take(design: FormulaDesign) -> dict[str, Any]:
     """Fields of a design; ``TypeError`` where it cannot be made of them again."""
-    taken = [getattr(design, name) for name in _HINTS]
+    taken = _BY_FIELDS.take(design)
     try:
-        same = FormulaDesign(*taken).spec.column_names == design.spec.column_names
+        same = FormulaDesign(**taken).spec.column_names == design.spec.column_names
     except ModelFileError:
         same = False
     if not same:
@@ -398,13 +397,7 @@ def _take(design: FormulaDesign) -> dict[str, Any]:
             f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
             "be told in levels and constants; compute its columns beforehand"
         )
-    return dict(zip(_FIELDS, taken, strict=True))
+    return taken
 
 
-def _make(found: dict[str, Any]) -> FormulaDesign:
-    values.check_types(found, _FIELDS)
-    values.ensure(found.keys() == _FIELDS.keys(), "its formula is incomplete")
-    return FormulaDesign(*(found[name] for name in _FIELDS))
-
-
-SAVED_FORMULA = values.SavedClass(FormulaDesign, _take, _make)
+SAVED_FORMULA = replace(_BY_FIELDS, take=_take)

@@ -299,17 +299,14 @@ def dense(matrix: Any) -> Any:
 
 def _name_what_is_no_number(X: Any, error: Exception) -> str:
     """Name the first entry of X that is not a number."""
-    columns = getattr(X, "columns", None)
-    entries = np.asarray(X, dtype=object)
-    for (row, column), value in np.ndenumerate(entries) if entries.ndim == 2 else ():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            name = f"x{column}" if columns is None else str(columns[column])
-            return (
-                f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
-                f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
-            )
+    found, names = arrays.first_not_a_number(X), arrays.column_names(X)
+    if found is not None and len(found[0]) == 2:
+        (row, column), value = found
+        name = f"x{column}" if names is None else names[column]
+        return (
+            f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
+            f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
+        )
     return "X must hold numbers, in rows by features; convert words to numbers first"
 
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from deeptobit.exceptions import ModelFileError
 
@@ -31,7 +31,6 @@ AnyArray = NDArray[Any]
 _FORMAT, _VERSION = "deeptobit", 1
 _TEXTS = {"version", "kind", "state", "sha256"}  # of the header, beside the format
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
-_LENGTH_BYTES = 8  # in front of the header
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
 # Lists and dicts of the header, an empty list being 3 bytes there and 64 here.
 _MOST_PARTS = 200_000
@@ -229,7 +228,7 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
     if path.exists() and not path.is_file():
         raise ModelFileError(f"{path} is not a file")
     try:
-        found, state = _parse(path.read_bytes())
+        found, state = _parse(path)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     if kind not in (None, found):
@@ -237,21 +236,23 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
     return found, state
 
 
-def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
-    metadata = _read_metadata(content)
-    version = metadata["version"]
-    if not re.fullmatch(r"[1-9]\d{0,8}", version):
-        raise ModelFileError(f"there is no format {version[:20]}")
-    if int(version) > _VERSION:
-        reads = f"this version of deeptobit reads up to {_VERSION}"
-        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
+def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     try:
-        arrays = load(content)
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise ModelFileError(f"it is damaged; its arrays cannot be read ({error})") from None
-    if _digest(metadata["kind"], metadata["state"], arrays) != metadata["sha256"]:
+        with safe_open(path, "np") as file:
+            texts = file.metadata() or {}
+            if texts.pop("format", "") != _FORMAT:
+                raise ModelFileError("it is not a deeptobit model file")
+            if texts.keys() != _TEXTS:
+                raise ModelFileError("its header is not that of a model file")
+            _check_version(texts["version"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"it is not a deeptobit model file, or is damaged ({error})") from None
+    if _digest(texts["kind"], texts["state"], arrays) != texts["sha256"]:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
-    document = _from_json(metadata["state"])
+    document = _from_json(texts["state"])
     if not isinstance(document, dict):
         raise ModelFileError("its header is not that of a model file")
     for array in arrays.values():
@@ -261,26 +262,15 @@ def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
     state = restore(document, arrays, used)
     if arrays.keys() - used:
         raise ModelFileError("it holds arrays that nothing refers to")
-    return metadata["kind"], state
+    return texts["kind"], state
 
 
-def _read_metadata(content: bytes) -> dict[Any, Any]:
-    """The texts of the header, which is measured before it is parsed."""
-    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    if content[_LENGTH_BYTES : _LENGTH_BYTES + 1] != b"{":
-        raise ModelFileError("it is not a deeptobit model file")
-    if length > len(content) - _LENGTH_BYTES:
-        raise ModelFileError("the file ends too early, or its header is longer than it may be")
-    if length > _LONGEST_HEADER:
-        raise ModelFileError("its header is longer than it may be")
-    # Bytes that are no text are refused by safetensors.
-    header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode(errors="replace")
-    match _from_json(header):
-        case {"__metadata__": {"format": "deeptobit", **texts}}:
-            if texts.keys() == _TEXTS and all(isinstance(text, str) for text in texts.values()):
-                return texts
-            raise ModelFileError("its header is not that of a model file")
-    raise ModelFileError("it is not a deeptobit model file")
+def _check_version(version: str) -> None:
+    if not re.fullmatch(r"[1-9]\d{0,8}", version):
+        raise ModelFileError(f"there is no format {version[:20]}")
+    if int(version) > _VERSION:
+        reads = f"this version of deeptobit reads up to {_VERSION}"
+        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
 
 
 def _from_json(text: str) -> Any:

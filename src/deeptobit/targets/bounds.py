@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
+from deeptobit.arrays import (
+    BoolArray,
+    FloatArray,
+    column_names,
+    first_not_a_number,
+    refuse_dates,
+    without_mask,
+)
 
 _LARGEST = 1e150  # beyond this, squares overflow
 _ROWS_SHOWN = 5
@@ -316,23 +323,9 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
         if not np.iscomplexobj(values):
             return np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{what} must hold numbers (NaN where missing); {_first_not_a_number(Y)}"
-        ) from None
+        found, where = first_not_a_number(Y), "its rows have different lengths"
+        if found is not None:
+            (row, *column), value = found
+            where = f"found {value!r} at row {row}" + "".join(f", column {at}" for at in column)
+        raise ValueError(f"{what} must hold numbers (NaN where missing); {where}") from None
     raise ValueError(f"Complex data not supported in {what}")
-
-
-def _first_not_a_number(Y: Any) -> str:
-    """Name the first entry that is not a number."""
-    try:
-        frame = np.asarray(Y, dtype=object)
-    except ValueError:
-        return "its rows have different lengths"
-    for index, value in np.ndenumerate(frame):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return f"found {value!r} at row {index[0]}" + (
-                f", column {index[1]}" if len(index) > 1 else ""
-            )
-    return "its rows have different lengths"

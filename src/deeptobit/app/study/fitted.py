@@ -159,7 +159,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
     Traceback (most recent call last):
         ...
     deeptobit.exceptions.ModelFileError: ...letter.md cannot be loaded: it is not a deeptobit model
-    file
+    file, or is damaged (...)
     """
     kind = Path(path).suffix.lower()
     if kind == ".toml":
