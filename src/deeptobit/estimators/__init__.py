@@ -7,7 +7,7 @@ from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
-from deeptobit.files import estimator_from_state, estimator_state, load, register_skl2onnx
+from deeptobit.files import estimator_from_state, estimator_state, load
 
 __all__ = [
     "AutoTobitRegressor",
@@ -19,5 +19,4 @@ __all__ = [
     "estimator_from_state",
     "estimator_state",
     "load",
-    "register_skl2onnx",
 ]

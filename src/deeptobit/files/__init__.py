@@ -2,14 +2,12 @@
 
 from deeptobit.files.container import read_state, write_state, write_whole
 from deeptobit.files.models import estimator_from_state, estimator_state, load
-from deeptobit.files.onnx import register_skl2onnx
 
 __all__ = [
     "estimator_from_state",
     "estimator_state",
     "load",
     "read_state",
-    "register_skl2onnx",
     "write_state",
     "write_whole",
 ]

@@ -104,8 +104,8 @@ def pack(value: Any, classes: Mapping[str, SavedClass], where: str = "value") ->
             raise TypeError(f"{where} is an array of type {value.dtype}, which cannot be saved")
         name = "objects"
     if name in _BUILT_IN:
-        fields = _BUILT_IN[name].take(value).items()
-        return {"is": name} | {key: pack(item, classes, where) for key, item in fields}
+        parts = _BUILT_IN[name].take(value).items()
+        return {"is": name} | {key: pack(item, classes, where) for key, item in parts}
     if name in classes and classes[name].cls is kind:
         taken = classes[name].take(value).items()
         fields = {key: pack(item, classes, f"{where}.{key}") for key, item in taken}
