@@ -19,7 +19,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import warn
 from deeptobit.layer import column_moments
 from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
-from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
+from deeptobit.targets import BoundsLike, CensoredTargets, default_names, one_per_task
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
 MOST_ALPHA = 1e100  # likewise
@@ -424,19 +424,9 @@ def read_sigma(
             return None
         known = ", ".join(map(repr, words))
         raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
-    sigma = by_target(sigma, names, "sigma")
-    if isinstance(sigma, dict):
-        if set(sigma) != set(names):
-            raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
-        sigma = [sigma[name] for name in names]
-    values = np.asarray(sigma, dtype=np.float64)
-    if values.shape not in ((), (len(names),)):
-        raise ValueError(
-            f"sigma must hold one value per target ({len(names)}); got shape {values.shape}"
-        )
-    given = np.broadcast_to(values, (len(names),)).copy()
+    given = one_per_task(sigma, names, "sigma", default=np.nan)
     if not (np.isfinite(given) & (given > 0.0)).all():
-        raise ValueError(f"sigma must be positive and finite; got {sigma!r}")
+        raise ValueError(f"sigma must be positive and finite for every target; got {sigma!r}")
     return given
 
 

@@ -213,17 +213,11 @@ class PeopleSeen:
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
-        return PeopleSeen(
-            labels=self.labels + other.labels,
-            n_people=self.n_people + other.n_people,
-            n_rows=self.n_rows + other.n_rows,
-            origin=self.origin,
-            named=self.named,
-            twice=self.twice or other.twice,
-            moving=self.moving or other.moving,
-            varying=self.varying or other.varying,
-            when=self.when + other.when,
-        )
+        sums = ("labels", "n_people", "n_rows", "when")
+        both: Any = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        for name in ("twice", "moving", "varying"):
+            both[name] = getattr(self, name) or getattr(other, name)
+        return replace(self, **both)
 
     @property
     def timed(self) -> bool:

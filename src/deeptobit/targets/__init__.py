@@ -7,6 +7,7 @@ from deeptobit.targets.bounds import (
     check_order,
     default_names,
     entry_bounds,
+    one_per_task,
     task_bounds,
 )
 from deeptobit.targets.censored import OFF_GRID, CensoredTargets, find_step, recorded_values
@@ -21,6 +22,7 @@ __all__ = [
     "default_names",
     "entry_bounds",
     "find_step",
+    "one_per_task",
     "recorded_values",
     "task_bounds",
 ]

@@ -49,8 +49,8 @@ def task_bounds(
     >>> task_bounds(0, {"MMSE": 30}, ["MMSE", "errors"])
     (array([0., 0.]), array([30., inf]))
     """
-    low = _one_per_task(lower, names, "lower")
-    high = _one_per_task(upper, names, "upper")
+    low = _one_bound_per_task(lower, names, "lower")
+    high = _one_bound_per_task(upper, names, "upper")
     for task in np.flatnonzero(~(low < high)).tolist():
         raise ValueError(
             f"target {names[task]!r}: the lower bound {low[task]:g} is not below the upper bound "
@@ -122,7 +122,7 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
             f"{', '.join(names)}, in this order"
         )
     shape = (n_samples, len(names))
-    entries = _bounds_as_floats(bound, side)
+    entries = _as_floats(bound, side, _open(side))
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
     if entries.shape != shape:
@@ -139,29 +139,41 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     return entries
 
 
-def _one_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
-    bound = by_target(bound, names, side)
-    if isinstance(bound, dict):
-        unknown = [name for name in bound if name not in names]
-        if unknown:
-            raise ValueError(
-                f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
-                f"the targets are {', '.join(map(repr, names))}"
-            )
-        bound = [bound.get(name) for name in names]
-    values = _bounds_as_floats(bound, side)
-    if values.ndim == 0:
-        values = np.full(len(names), values)
-    if values.shape != (len(names),):
-        raise ValueError(
-            f"{side} must be a number, a dict by target name or one value per target "
-            f"({len(names)}); got {values.size} values of shape {values.shape}"
-        )
+def _one_bound_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
+    values = one_per_task(bound, names, side, default=_open(side))
     if np.isnan(values).any():
         name = names[int(np.flatnonzero(np.isnan(values))[0])]
         raise ValueError(f"{side} bound of target {name!r} is NaN; use None for an open side")
     _refuse_large(values[None], names, side)
     return values
+
+
+def one_per_task(values: Any, names: Sequence[str], what: str, default: float) -> FloatArray:
+    """Numbers (T,) from one number, one per task, or a dict by target name; None is the default.
+
+    Examples
+    --------
+    >>> one_per_task({"MMSE": 30}, ["MMSE", "ADAS"], "upper", np.inf)
+    array([30., inf])
+    """
+    values = by_target(values, names, what)
+    if isinstance(values, dict):
+        unknown = [name for name in values if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{what} names unknown target(s) {', '.join(map(repr, unknown))}; "
+                f"the targets are {', '.join(map(repr, names))}"
+            )
+        values = [values.get(name) for name in names]
+    found = _as_floats(values, what, default)
+    if found.ndim == 0:
+        found = np.full(len(names), found)
+    if found.shape != (len(names),):
+        raise ValueError(
+            f"{what} must be a number, a dict by target name or one value per target "
+            f"({len(names)}); got {found.size} values of shape {found.shape}"
+        )
+    return found
 
 
 def _is_series(values: Any) -> bool:
@@ -178,14 +190,17 @@ def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
         )
 
 
-def _bounds_as_floats(bound: object, side: str) -> FloatArray:
-    """The numbers in an array of their own; None is an open side."""
-    values = np.asarray(without_mask(bound), dtype=object)
-    open_side = -np.inf if side == "lower" else np.inf
+def _open(side: str) -> float:
+    return -np.inf if side == "lower" else np.inf
+
+
+def _as_floats(given: object, what: str, default: float) -> FloatArray:
+    """The numbers in an array of their own; None is the default."""
+    values = np.asarray(without_mask(given), dtype=object)
     try:
-        return np.where(values == np.array(None), open_side, values).astype(np.float64)
+        return np.where(values == np.array(None), default, values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
+        raise ValueError(f"{what} must hold numbers or None; got {given!r}") from None
 
 
 def censor(
