@@ -331,7 +331,7 @@ def test_a_network_must_be_clearly_ahead_of_the_stack() -> None:
     lucky = SimpleNamespace(row_scores=[gain[:100], gain[100:]])
     steady = SimpleNamespace(row_scores=[half[:100] + 0.03, gain[100:].clip(max=0.1) + 0.03])
     assert gain.mean() > 0.0
-    assert not _is_better(cast(Any, lucky), cast(Any, stack))
-    assert _is_better(cast(Any, steady), cast(Any, stack))
+    assert not _is_better(cast(Any, lucky), cast(Any, stack), 1.0)
+    assert _is_better(cast(Any, steady), cast(Any, stack), 1.0)
     abandoned = SimpleNamespace(row_scores=[half[:100] + 9.0])
-    assert not _is_better(cast(Any, abandoned), cast(Any, stack))
+    assert not _is_better(cast(Any, abandoned), cast(Any, stack), 1.0)

@@ -155,17 +155,13 @@ def test_only_known_classes_are_made(value: Any) -> None:
     "state",
     [
         {},
-        {"version": 1},
-        {"version": 0, "model": TOBIT["model"]},
-        {"version": "1", "model": TOBIT["model"]},
-        {"version": 1, "model": {"is": "Gaussian", "fields": {}}},
-        {"version": 1, "model": {"is": "TobitRegressor", "fields": {}}},
-        {"version": 1, "model": {"is": "TobitRegressor", "fields": {"params": {}}}},
+        {"model": {"is": "Gaussian", "fields": {}}},
+        {"model": {"is": "TobitRegressor", "fields": {}}},
+        {"model": {"is": "TobitRegressor", "fields": {"params": {}}}},
         {
-            "version": 1,
             "model": {"is": "TobitRegressor", "fields": {"params": {"x": 1}, "fitted": {}}},
         },
-        {"version": 1, "model": [1]},
+        {"model": [1]},
     ],
 )
 def test_what_is_no_model_is_refused_with_the_name_of_the_file(
@@ -174,11 +170,6 @@ def test_what_is_no_model_is_refused_with_the_name_of_the_file(
     write_state(tmp_path / "a.model", "model", state)
     with pytest.raises(ModelFileError, match=r"a\.model cannot be loaded: "):
         load(tmp_path / "a.model")
-
-
-def test_a_newer_state_asks_for_an_upgrade() -> None:
-    with pytest.raises(ModelFileError, match=r"version 2.*; upgrade deeptobit"):
-        estimator_from_state({"version": 2, "model": {"is": "NextRegressor"}})
 
 
 def places(state: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

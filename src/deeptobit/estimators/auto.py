@@ -25,7 +25,7 @@ _VARIANCES = {
     "sparse": "few features",
 }
 _DEPTH = 2  # of the deeper network
-_CLEAR = 0.5  # standard errors by which trees must be ahead
+_CLEAR = 0.5  # standard errors by which trees, which have seen held-out rows, must be ahead
 _CLEAR_OF_NETWORK = 1.0  # and a network, which takes the place of all other members
 _NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
@@ -144,8 +144,9 @@ class AutoTobitRegressor(SearchRegressor):
             stack = self._fit_stack(search, search.X) if "stack" in members else None
             trees = self._try_trees(search, stack) if "trees" in members else None
             forest, best, deeper = None, stack, None
-            if trees is not None and trees.beats(stack):
-                forest, best = trees.forest, trees.stack
+            above = None if trees is None else trees.stack
+            if trees is not None and above is not None and _is_better(above, stack, _CLEAR):
+                forest, best = trees.forest, above
             elif trees is not None and stack is None:
                 best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
             if "deeper" in members and search.bounded:
@@ -155,7 +156,7 @@ class AutoTobitRegressor(SearchRegressor):
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
                 "add 'stack' to members"
             )
-        took_network = deeper is not None and _is_better(deeper, best)
+        took_network = deeper is not None and _is_better(deeper, best, _CLEAR_OF_NETWORK)
         taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         ((winner, score),) = self.members_.query("taken")[["member", "score"]].to_numpy().tolist()
@@ -278,15 +279,17 @@ def _read_members(members: Any) -> tuple[str, ...]:
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 
-def _is_better(network: Candidate, rival: auto.EvidenceStack | None) -> bool:
-    """Whether held-out rows are better predicted by the network, by a standard error.
+def _is_better(
+    found: Candidate | auto.EvidenceStack, rival: auto.EvidenceStack | None, standard_errors: float
+) -> bool:
+    """Whether held-out rows are better predicted, by so many standard errors.
 
-    Less can be the luck of a few outliers, which a network can follow further than a stack.
+    A network that was given up has not predicted all of them.
     """
-    if rival is None or len(network.row_scores) < len(rival.row_scores):
+    if rival is None or len(found.row_scores) < len(rival.row_scores):
         return rival is None
-    gain = np.concatenate(network.row_scores) - np.concatenate(rival.row_scores)
-    return is_ahead(gain, _CLEAR_OF_NETWORK)
+    gain = np.concatenate(found.row_scores) - np.concatenate(rival.row_scores)
+    return is_ahead(gain, standard_errors)
 
 
 @dataclass(frozen=True)
@@ -296,16 +299,6 @@ class TreeTrial:
     forest: auto.Forest | None
     stack: auto.EvidenceStack | None
     seconds: float
-
-    def beats(self, rival: auto.EvidenceStack | None) -> bool:
-        """Whether held-out rows are better predicted than by a stack without trees.
-
-        By more than half a standard error: f of the training rows has seen held-out rows.
-        """
-        if self.stack is None or rival is None:
-            return self.stack is not None
-        gain = np.concatenate(self.stack.row_scores) - np.concatenate(rival.row_scores)
-        return is_ahead(gain, _CLEAR)
 
 
 _GIVEN_UP = (  # after so many folds

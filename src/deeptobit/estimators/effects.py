@@ -93,7 +93,17 @@ class ExplainMixin(PredictiveRegressor):
         if X is None or y is None:
             raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
         check_count("n_repeats", n_repeats)
-        losses = self._permutation_losses(X, y, scoring, n_repeats, random_state)
+        matrix, targets = self._read_pair(X, y, None, None)
+        bounds = targets.entry_lower, targets.entry_upper
+
+        def score(model: Any, features: Any, y: None) -> dict[int, float]:
+            found = _scores(targets, model._predictive_at(features, *bounds), scoring)
+            return dict(enumerate(found.tolist()))
+
+        rows = inputs.dense(matrix)
+        settings: Any = {"n_repeats": n_repeats, "random_state": random_state}
+        found = permutation_importance(self, rows, None, scoring=score, **settings)
+        losses = np.array([each["importances_mean"] for each in found.values()])
         return self._by_feature(np.vstack([losses, losses.mean(axis=0)]))
 
     def task_similarity(self, X: Any = None) -> pd.DataFrame:
@@ -166,22 +176,6 @@ class ExplainMixin(PredictiveRegressor):
                 "example the rows it was fitted to"
             )
         return self.coef_ * self.feature_scale_
-
-    def _permutation_losses(
-        self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any
-    ) -> FloatArray:
-        """Loss of score by shuffling each feature, (T, D)."""
-        matrix, targets = self._read_pair(X, y, None, None)
-        bounds = targets.entry_lower, targets.entry_upper
-
-        def score(model: Any, features: Any, y: None) -> dict[int, float]:
-            found = _scores(targets, model._predictive_at(features, *bounds), scoring)
-            return dict(enumerate(found.tolist()))
-
-        rows = inputs.dense(matrix)
-        settings: Any = {"n_repeats": n_repeats, "random_state": random_state}
-        found = permutation_importance(self, rows, None, scoring=score, **settings)
-        return np.array([each["importances_mean"] for each in found.values()])
 
     def _by_feature(self, rows: FloatArray) -> pd.DataFrame:
         index = pd.Index(inputs.feature_names(self), name="feature")

@@ -113,20 +113,16 @@ def read_targets(
     return targets
 
 
-def count_targets(Y: Any) -> int | None:
-    """Number of targets; None if Y is not a table, which is refused later."""
+def names_and_count(Y: Any) -> tuple[list[str] | None, int | None]:
+    """Names of the outcomes, None if they have none; their number, None if Y is not a table."""
     try:
         shape = getattr(Y, "shape", None) or np.shape(Y)
-    except ValueError:  # rows of different lengths
-        return None
-    return {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
-
-
-def names_of_targets(Y: Any) -> list[str] | None:
-    """Names of the outcomes; None if they have none."""
-    if isinstance(Y, CensoredTargets):
-        return None if Y.names == default_names(len(Y.names)) else list(Y.names)
-    return arrays.column_names(Y)
+    except ValueError:  # rows of different lengths, which are refused later
+        shape = ()
+    count = {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
+    if isinstance(Y, CensoredTargets) and Y.names != default_names(len(Y.names)):
+        return list(Y.names), count
+    return arrays.column_names(Y), count
 
 
 def read_weights(
@@ -351,18 +347,16 @@ def check_settings(params: Mapping[str, Any]) -> None:
     ValueError: fit_intercept must be True or False; got 'no'
     """
     check_choice("prediction: the kind", params["prediction"], KINDS)
-    alpha, tol = params.get("alpha", 0.0), params["tol"]
-    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) <= MOST_ALPHA):
-        raise ValueError(f"alpha must be a number from 0 to {MOST_ALPHA:g}; got {alpha!r}")
-    if not (isinstance(tol, Real) and float(tol) > 0.0):
-        raise ValueError(f"tol must be positive; got {tol!r}")
+    for name, most in (("alpha", MOST_ALPHA), ("feature_sparsity", 1.0)):
+        value = params.get(name, 0.0)
+        if not (isinstance(value, Real) and 0.0 <= float(value) <= most):
+            raise ValueError(f"{name} must be a number from 0 to {most:g}; got {value!r}")
+    if not (isinstance(params["tol"], Real) and float(params["tol"]) > 0.0):
+        raise ValueError(f"tol must be positive; got {params['tol']!r}")
     arrays.check_count("max_iter", params["max_iter"])
     for name in _SWITCHES:
         if name in params and not isinstance(params[name], (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False; got {params[name]!r}")
-    sparsity = params.get("feature_sparsity", 0.0)
-    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
-        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
     try:
         check_random_state(params.get("random_state"))
     except ValueError:

@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from deeptobit.arrays import FloatArray, check_count
 from deeptobit.auto import Fold, HeldOut, Recalibration, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.subspace import null_of
@@ -180,10 +179,6 @@ class SubspaceNetworkCV(SearchRegressor):
     def _apply(self, change: Recalibration) -> None:
         super()._apply(change)
         self.best_estimator_ = self.best_estimator_._with_layers(self.layers_)
-
-    def _keep_formula(self, design: FormulaDesign) -> None:
-        super()._keep_formula(design)
-        self.best_estimator_._keep_formula(design)
 
 
 # Candidates, fitted on folds and scored on held-out rows.

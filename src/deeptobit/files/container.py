@@ -28,7 +28,7 @@ from deeptobit.exceptions import ModelFileError
 
 AnyArray = NDArray[Any]
 
-_FORMAT, _VERSION = "deeptobit", 1
+_FORMAT, VERSION = "deeptobit", 1
 _TEXTS = {"version", "kind", "state", "sha256"}  # of the header, beside the format
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
@@ -212,7 +212,7 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
             f"the state has {len(text):,} bytes beside its arrays, more than a model file holds; "
             "store long lists as arrays"
         )
-    metadata = {"format": _FORMAT, "version": str(_VERSION), "kind": kind, "state": text}
+    metadata = {"format": _FORMAT, "version": str(VERSION), "kind": kind, "state": text}
     metadata["sha256"] = _digest(kind, text, arrays)
     write_whole(Path(path), [save(arrays, metadata)])
 
@@ -268,8 +268,8 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
 def _check_version(version: str) -> None:
     if not re.fullmatch(r"[1-9]\d{0,8}", version):
         raise ModelFileError(f"there is no format {version[:20]}")
-    if int(version) > _VERSION:
-        reads = f"this version of deeptobit reads up to {_VERSION}"
+    if int(version) > VERSION:
+        reads = f"this version of deeptobit reads up to {VERSION}"
         raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
 
 
@@ -288,7 +288,7 @@ def _count_parts(text: str) -> int:
 
 
 def _digest(kind: str, state: str, arrays: Mapping[str, AnyArray]) -> str:
-    digest = hashlib.sha256(json.dumps([_VERSION, kind, state]).encode())
+    digest = hashlib.sha256(json.dumps([VERSION, kind, state]).encode())
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())

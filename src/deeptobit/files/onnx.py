@@ -1,10 +1,8 @@
 """Predictions as ONNX: a fitted model becomes a graph of array operations."""
 
 import json
-import os
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-from deeptobit.files.container import write_whole
 from deeptobit.likelihood import Predictive
 from deeptobit.network import Trees
 
@@ -307,13 +304,6 @@ def write_prediction(graph: Graph, model: Any, kind: Output, q: float = 0.5) -> 
 
 
 # The file.
-
-
-def write_onnx(
-    model: Any, path: str | os.PathLike[str], kind: Output, precision: Precision, q: float = 0.5
-) -> None:
-    """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
-    write_whole(Path(path), [onnx_bytes(model, kind, precision, q)])
 
 
 def onnx_bytes(model: Any, kind: Output, precision: Precision, q: float = 0.5) -> bytes:

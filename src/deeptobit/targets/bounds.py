@@ -115,21 +115,9 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     array([[0.5],
            [0.1]])
     """
-    columns = [str(name) for name in getattr(bound, "columns", names)]
-    if columns != list(names) and sorted(columns) == sorted(names):
-        raise ValueError(
-            f"the columns of {side} are {', '.join(columns)}, but the targets are "
-            f"{', '.join(names)}, in this order"
-        )
-    shape = (n_samples, len(names))
-    entries = _as_floats(bound, side, _open(side))
-    if entries.ndim == 1 and shape[1] == 1:
-        entries = entries[:, None]
-    if entries.shape != shape:
-        raise ValueError(
-            f"{side} holds one bound per entry and must have the shape of Y, {shape}; "
-            f"got {entries.shape}"
-        )
+    entries = by_entry(
+        bound, _as_floats(bound, side, _open(side)), (n_samples, len(names)), names, side
+    )
     if np.isnan(entries).any():
         row, task = np.argwhere(np.isnan(entries))[0]
         raise ValueError(
@@ -137,6 +125,22 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
         )
     _refuse_large(entries, names, side)
     return entries
+
+
+def by_entry(
+    given: Any, values: FloatArray, shape: tuple[int, int], names: Sequence[str], what: str
+) -> FloatArray:
+    """The values that are given for every entry of Y, (N, T), in the order of the targets."""
+    columns = [str(name) for name in getattr(given, "columns", names)]
+    if columns != list(names) and sorted(columns) == sorted(names):
+        raise ValueError(
+            f"the columns of {what} are {', '.join(columns)}, but the targets are "
+            f"{', '.join(names)}, in this order"
+        )
+    found = values[:, None] if values.ndim == 1 and shape[1] == 1 else values
+    if found.shape != shape:
+        raise ValueError(f"{what} must have the shape of Y, {shape}; got {values.shape}")
+    return found
 
 
 def _one_bound_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
