@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
+from numbers import Real
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -394,6 +395,8 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    if isinstance(lower, Real):
+        return float(lower) >= 0.0
     try:  # None is NaN
         return bool(np.all(np.asarray(by_name(lower), dtype=np.float64) >= 0.0))
     except (TypeError, ValueError):  # such as a dict by name
