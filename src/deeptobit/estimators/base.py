@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from deeptobit.auto import HeldOutScores, Recalibration, fit_error_model
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import KINDS, Limits, check_choice
+from deeptobit.estimators.inputs import Limits, check_choice
 from deeptobit.files import models, onnx, write_whole
 from deeptobit.inspection import Stability
 from deeptobit.likelihood import Noise, Predictive
@@ -167,7 +167,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
         """
         kind = self.prediction if kind is None else kind
-        check_choice("kind", kind, (*KINDS, *onnx.OF_NOISE[1:]))
+        check_choice("kind", kind, get_args(onnx.Output))
         if not 0.0 < q < 1.0:
             raise ValueError(f"q must lie between 0 and 1; got {q!r}")
         write_whole(Path(path), [onnx.onnx_bytes(self, kind, dtype, q)])

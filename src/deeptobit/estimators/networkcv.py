@@ -179,6 +179,8 @@ class SubspaceNetworkCV(SearchRegressor):
         self._store(network.layers_, search.held_out.targets)
         self._trained = network._trained
         self.coef_ = network.coef_  # the same array, which a saved file then has once
+        if hasattr(network, "_feature_limits"):
+            self._feature_limits = network._feature_limits
         self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
 
     def _layer_noise(self) -> Noise:

@@ -67,11 +67,9 @@ def flatten(value: Any, arrays: dict[str, AnyArray], where: str = "state", depth
         case list():
             items = enumerate(value)
             return [flatten(at, arrays, f"{where}[{index}]", depth + 1) for index, at in items]
-        case dict() if all(isinstance(key, str) for key in value):
-            found = {}
-            for key, item in value.items():
-                found[key] = flatten(item, arrays, f"{where}[{key!r}]", depth + 1)
-            return {"$dict": found} if any(key.startswith("$") for key in found) else found
+        case dict() if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            places = {key: (item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
+            return {key: flatten(*place, depth + 1) for key, place in places.items()}
     raise TypeError(f"{where} is of type {type(value).__name__}, which a file cannot hold")
 
 
@@ -120,8 +118,6 @@ def restore(value: Any, arrays: dict[str, AnyArray], used: set[str], depth: int 
             return np.array(words, dtype=str)
         case {"$float": str(word), **rest} if word in _NOT_FINITE and not rest:
             return _NOT_FINITE[word]
-        case {"$dict": dict(items), **rest} if not rest:
-            value = items
         case dict() if any(key.startswith("$") for key in value):
             names = ", ".join(map(ascii, value))[:80]
             raise ModelFileError(f"it holds something unknown ({names})")
@@ -240,16 +236,19 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         with safe_open(path, "np") as file:
             texts = file.metadata() or {}
-            if texts.pop("format", "") != _FORMAT:
-                raise ModelFileError("it is not a deeptobit model file")
-            if texts.keys() != _TEXTS:
-                raise ModelFileError("its header is not that of a model file")
-            _check_version(texts["version"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(f"it is not a deeptobit model file, or is damaged ({error})") from None
+    if texts.pop("format", "") != _FORMAT:
+        raise ModelFileError("it is not a deeptobit model file")
+    if texts.keys() != _TEXTS:
+        raise ModelFileError("its header is not that of a model file")
+    version = texts["version"]
+    if not re.fullmatch(r"[1-9]\d{0,8}", version):
+        raise ModelFileError(f"there is no format {version[:20]}")
+    if int(version) > VERSION:
+        reads = f"this version of deeptobit reads up to {VERSION}"
+        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
     if _digest(texts["kind"], texts["state"], arrays) != texts["sha256"]:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
     document = _from_json(texts["state"])
@@ -263,14 +262,6 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     if arrays.keys() - used:
         raise ModelFileError("it holds arrays that nothing refers to")
     return texts["kind"], state
-
-
-def _check_version(version: str) -> None:
-    if not re.fullmatch(r"[1-9]\d{0,8}", version):
-        raise ModelFileError(f"there is no format {version[:20]}")
-    if int(version) > VERSION:
-        reads = f"this version of deeptobit reads up to {VERSION}"
-        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
 
 
 def _from_json(text: str) -> Any:

@@ -37,11 +37,6 @@ LATER: dict[str, Callable[[], None]] = {}
 """What registers an estimator on first use, by its name."""
 
 
-def register(*saved: SavedClass) -> None:
-    """Let model files hold objects of more classes."""
-    CLASSES.update({each.cls.__name__: each for each in saved})
-
-
 def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
     """Let model files hold estimators of a class.
 

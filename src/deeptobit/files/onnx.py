@@ -18,7 +18,6 @@ from deeptobit.likelihood import Predictive
 from deeptobit.network import Trees
 
 Output = Literal["mean", "clip", "latent", "p_lower", "p_upper", "quantile"]
-OF_NOISE = ("mean", "p_lower", "p_upper", "quantile")  # outputs that depend on the noise
 Precision = Literal["float32", "float64"]
 
 _EXTRA = "onnx"
@@ -267,7 +266,7 @@ def write_prediction(graph: Graph, model: Any, kind: Output, q: float = 0.5) -> 
     >>> [node.op_type for node in graph.nodes]
     ['Cast', 'MatMul', 'Add', 'Max', 'Min']
     """
-    if kind in OF_NOISE[1:] and model.noise_.name != "gaussian":
+    if kind in ("p_lower", "p_upper", "quantile") and model.noise_.name != "gaussian":
         raise ValueError(
             f"the output {kind!r} can be exported to ONNX for Gaussian noise; this model has "
             f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='mean'"

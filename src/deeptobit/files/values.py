@@ -94,7 +94,7 @@ def pack(value: Any, classes: Mapping[str, SavedClass], where: str = "value") ->
         return str(value)
     if kind in (list, range):
         return [pack(item, classes, f"{where}[{index}]") for index, item in enumerate(value)]
-    if kind is dict and "is" not in value and all(type(key) is str for key in value):
+    if kind is dict and all(type(key) is str and key != "is" and key[:1] != "$" for key in value):
         return {key: pack(item, classes, f"{where}[{key!r}]") for key, item in value.items()}
     name = "scalar" if isinstance(value, np.generic) else kind.__name__
     if kind is np.ndarray:
