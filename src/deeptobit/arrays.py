@@ -105,6 +105,26 @@ def without_mask(table: Any) -> Any:
     return np.ma.filled(table.astype(real), np.nan)
 
 
+def first_not_a_number(table: Any) -> tuple[tuple[int, ...], Any] | None:
+    """Place and value of the first entry that is no number; None in rows of different lengths.
+
+    Examples
+    --------
+    >>> first_not_a_number([[1, 2.5], [3, "high"]])
+    ((1, 1), 'high')
+    """
+    try:
+        entries = np.asarray(table, dtype=object)
+    except ValueError:
+        return None
+    for index, value in np.ndenumerate(entries):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return index, value
+    return None
+
+
 def column_names(table: Any) -> list[str] | None:
     """The names of the columns of a data frame or an Arrow table; None of anything else.
 

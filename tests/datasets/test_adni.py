@@ -26,7 +26,7 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
 
 
 def test_people_have_a_complete_scan_at_baseline_and_a_score(cohort: Cohort) -> None:
-    assert cohort.groups.tolist() == [2, 3]
+    assert cohort.X.index.tolist() == [2, 3]
     assert cohort.X.index.equals(cohort.Y.index)
     assert cohort.X.index.name == "RID"
 

@@ -68,8 +68,8 @@ def test_scans_that_did_not_pass_are_left_out_and_counted(tmp_path: Path) -> Non
         rf"quality control of {SCANS} leaves out 4 of 6 scans \(1 Fail, 1 Hippocampus Only, "
         r"1 blank, 1 Pending\) and lobes of 0 more; qc='any' uses all"
     )
-    assert load_with_warning(folder, message).groups.tolist() == [1, 6]
-    assert load(folder, qc="any").groups.tolist() == [1, 2, 3, 4, 5, 6]
+    assert load_with_warning(folder, message).X.index.tolist() == [1, 6]
+    assert load(folder, qc="any").X.index.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_partial_scan_keeps_the_lobes_that_passed(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_partial_scan_is_left_out_where_gaps_are(tmp_path: Path) -> None:
     first, second = (str(one.message) for one in caught)
     assert "lobes of 1 more (1 TEMPQC);" in first
     assert "1 of 2 scans" in second
-    assert cohort.groups.tolist() == [1]
+    assert cohort.X.index.tolist() == [1]
 
 
 def test_a_partial_scan_whose_cortex_passed_is_complete(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_any_takes_the_latest_run_whatever_its_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize("header", ["RID", "RID,overallqc", "RID,FRONTQC"])
 def test_columns_of_quality_control_may_be_lacking(tmp_path: Path, header: str) -> None:
     line = "1" if header == "RID" else "1,Pass"
-    assert load(write(tmp_path, [line], header=header)).groups.tolist() == [1]
+    assert load(write(tmp_path, [line], header=header)).X.index.tolist() == [1]
 
 
 def test_no_scan_passed(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_gaps_are_kept_or_left_out(tmp_path: Path) -> None:
     assert kept["lh_caudalanteriorcingulate_area"].isna().to_dict() == {1: False, 2: True, 3: True}
     assert kept.isna().to_numpy().sum() == 2
     left = load_with_warning(folder, rf"2 of 3 scans of {SCANS} .* lack a measurement \(RID 2: ")
-    assert left.groups.tolist() == [1]
+    assert left.X.index.tolist() == [1]
 
 
 def test_a_scan_without_any_measurement_is_no_scan(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_scan_without_any_measurement_is_no_scan(tmp_path: Path) -> None:
     table.loc[1, REGIONS["column"]] = ""
     table.to_csv(folder / SCANS, index=False)
     cohort = load_with_warning(folder, "1 of 2 scans .* lack every measurement", missing="keep")
-    assert cohort.groups.tolist() == [1]
+    assert cohort.X.index.tolist() == [1]
     table[REGIONS["column"]] = ""
     table.to_csv(folder / SCANS, index=False)
     with pytest.raises(ValueError, match=r"has a measurement; .* is missing in 2 of 2"):
@@ -205,14 +205,14 @@ def test_an_unbounded_score_is_finite(tmp_path: Path) -> None:
     (folder / "scores.csv").write_text(SCORES.replace("0,30", ","))
     change(folder / "MMSE.csv", 2, "MMSCORE", "-inf")
     cohort = load_with_warning(folder, r"not in \[-inf, inf\] \(row 2: -inf\)")
-    assert cohort.groups.tolist() == [2]
+    assert cohort.X.index.tolist() == [2]
 
 
 @pytest.mark.parametrize("cell", ["", "  ", "NA", "-1", "-4", "-4.0"])
 def test_what_means_missing_is_not_worth_a_warning(tmp_path: Path, cell: str) -> None:
     folder = write(tmp_path, ["1", "2"], header="RID")
     change(folder / "MMSE.csv", 2, "MMSCORE", cell)
-    assert load(folder).groups.tolist() == [2]
+    assert load(folder).X.index.tolist() == [2]
 
 
 def test_the_first_rows_of_many_are_named(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_the_first_rows_of_many_are_named(tmp_path: Path) -> None:
     # A spreadsheet shows blank lines, too; later dates first do not change the order of rows.
     path.write_text(path.read_text().replace("3,bl,2006", "\n3,bl,2009"))
     message = r"MMSCORE: 4 cells not in \[0, 30\] \(row 2: \?, row 5: \?, row 6: \?, \.\.\.\)$"
-    assert load_with_warning(folder, message).groups.tolist() == [6]
+    assert load_with_warning(folder, message).X.index.tolist() == [6]
 
 
 def test_a_bad_cell_does_not_hide_an_earlier_good_one(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_cells_of_other_visits_do_not_matter(tmp_path: Path) -> None:
     folder = write(tmp_path, ["1"], header="RID")
     with (folder / "MMSE.csv").open("a") as stream:
         stream.write("1,m06,2007-01-01,,ninety\n")
-    assert load(folder).groups.tolist() == [1]
+    assert load(folder).X.index.tolist() == [1]
 
 
 @pytest.mark.parametrize("cell", ["0", "-7", "thick", "inf"])
@@ -258,7 +258,7 @@ def test_a_row_without_a_person_is_left_out(tmp_path: Path) -> None:
     folder = write(tmp_path, ["1", "2"], header="RID")
     change(folder / "MMSE.csv", 3, "RID", "002_S_0002")
     cohort = load_with_warning(folder, r"RID: 1 cell not in .* \(row 3: 002_S_0002\)")
-    assert cohort.groups.tolist() == [1]
+    assert cohort.X.index.tolist() == [1]
 
 
 # Names of files.
@@ -277,4 +277,4 @@ def test_files_are_named_as_adni_does_today(tmp_path: Path, name: str) -> None:
     (folder / "MMSE.csv").rename(folder / name)
     (folder / SCANS).rename(folder / f"All_Subjects_{SCANS}")
     (folder / "All_Subjects_MMSE_DICT_20Mar2024.csv").touch()
-    assert load(folder).groups.tolist() == [1]
+    assert load(folder).X.index.tolist() == [1]

@@ -25,10 +25,7 @@ def assert_same(a: Any, b: Any, where: str = "") -> None:
         assert_same(a.spec.column_names, b.spec.column_names, where)
         return
     assert type(a) is type(b), where
-    if isinstance(a, np.ma.MaskedArray):
-        assert_same(a.data, b.data, where)
-        assert_same(np.ma.getmaskarray(a), np.ma.getmaskarray(b), where)
-    elif isinstance(a, np.ndarray):
+    if isinstance(a, np.ndarray):
         assert a.dtype == b.dtype, where
         assert a.shape == b.shape, where
         # What is neither rows nor columns without gaps comes back as its copy would.

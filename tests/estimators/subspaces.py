@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from deeptobit import SubspaceTobitRegressor
+from deeptobit import SubspaceTobitRegressor, layer
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 
@@ -32,3 +32,12 @@ def subspace(**options: Any) -> SubspaceTobitRegressor:
 def fitted(model: SubspaceTobitRegressor) -> FloatArray:
     """(coef, intercept, σ) of every task, (T, D + 2)."""
     return np.column_stack([model.coef_, model.intercept_, model.sigma_])
+
+
+def relative_gradient(model: SubspaceTobitRegressor, X: FloatArray, Y: FloatArray) -> float:
+    """Norm of the batch objective's gradient at a fitted model, relative to that by W at W = 0."""
+    null = model._null(*model._read(X, Y, None, None, None, reset=False))
+    problem, factors = null.problem, (model.U_, model.V_, model.intercept_, model.sigma_)
+    point = layer.to_standard(problem.features, problem.scaling, factors, problem.rank)
+    gradient = problem.evaluate(problem.pack(problem.balance(point))).gradient
+    return float(np.linalg.norm(gradient)) / null.gradient_scale

@@ -41,7 +41,7 @@ from tests.estimators.test_network import data, grown, network
         ({"batch_size": 0}, "batch_size"),
         ({"prune_layers": "x"}, "prune_layers must be True or False"),
         ({"sigma": "x"}, "sigma must be 'mle'"),
-        ({"sigma": [1.0, 2.0]}, "sigma must hold one value per target"),
+        ({"sigma": [1.0, 2.0]}, "sigma must be a number, .* or one value per target"),
         ({"sigma": 0.0}, "sigma must be positive"),
         ({"noise": "x"}, "noise must be one of"),
         ({"outside": "x"}, "outside must be"),

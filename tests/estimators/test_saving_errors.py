@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit import TobitRegressor
+from deeptobit import SubspaceTobitRegressor, TobitRegressor
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
@@ -32,15 +32,11 @@ def with_noise(packed: Any) -> dict[str, Any]:
     [
         ({"is": None}, "it holds something without a name"),
         ({"is": "os.system", "fields": {}}, "it holds something unknown ('os.system')"),
-        ({"is": "dict", "items": [1]}, "a dict in it is not made of keys and values"),
-        (
-            {"is": "masked", "parts": [np.zeros(2), np.zeros(3, dtype=bool)]},
-            "a masked array and its mask differ in shape",
-        ),
+        ({"is": "dict", "items": [1]}, "its dict is not sound"),
         ({"is": "StudentT", "fields": {"df": 1.0}}, "its StudentT is not sound: df must exceed 2"),
         ({"is": "StudentT", "fields": {"df": "4"}}, "is not sound: df cannot be of type str"),
         ({"is": "StudentT", "fields": {"df": 4.0, "x": 1}}, "is not sound: it has no 'x'"),
-        ({"is": "FormulaDesign", "fields": {}}, "its formula is incomplete"),
+        ({"is": "FormulaDesign", "fields": {}}, "its FormulaDesign is not sound"),
     ],
 )
 def test_what_is_wrong_in_a_model_is_said(noise: Any, message: str) -> None:
@@ -59,12 +55,10 @@ def test_a_model_is_no_parameter(noise: Any) -> None:
         estimator_from_state(with_noise(noise))
 
 
-def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
-    with pytest.raises(ModelFileError, match="it holds no model"):
-        estimator_from_state({"version": SOUND["version"]})
-    later = {"version": 99, "model": {"is": "NextRegressor"}}
-    with pytest.raises(ModelFileError, match=r"its model has version 99, and this .*; upgrade"):
-        estimator_from_state(later)
+def test_what_is_no_model_is_said() -> None:
+    for nothing in ({}, {"model": {"is": "NextRegressor"}}):
+        with pytest.raises(ModelFileError, match="it holds no model"):
+            estimator_from_state(nothing)
     state = deepcopy(SOUND)
     state["model"]["fields"]["fitted"]["predict"] = 1
     with pytest.raises(ModelFileError, match="'predict' is not an attribute of a fitted model"):
@@ -90,7 +84,8 @@ def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
         ),
         ({"sigma": lambda: 1}, "with set_params by a number or a word that the parameter knows"),
         ({"sigma": object()}, "by one of these, or keep the model with pickle"),
-        ({"sigma": {(1, 2): 3.0}}, "has keys that are neither text nor numbers"),
+        ({"sigma": {(1, print): 3.0}}, "builtin_function_or_method, and cannot be saved"),
+        ({"sigma": np.ma.ones(2)}, "is of type MaskedArray, and cannot be saved"),
         ({"sigma": np.array([1j])}, "is an array of type complex128, which cannot be saved"),
     ],
 )
@@ -120,13 +115,12 @@ def test_other_objects_and_broken_models_are_not_saved() -> None:
 
 def test_random_numbers_are_saved_with_their_own_generator() -> None:
     other = np.random.RandomState(np.random.PCG64(0))
-    with pytest.raises(TypeError, match="a RandomState can be saved only with its own generator"):
-        RANDOM_STATE.take(other)
-    fields = RANDOM_STATE.take(np.random.RandomState(0))
-    with pytest.raises(ValueError, match="its key is not that of a Mersenne twister"):
-        RANDOM_STATE.make(fields | {"key": np.zeros(3, np.uint32)})
+    with pytest.raises(ValueError, match="could not be loaded again: its RandomState is not sound"):
+        estimator_state(SubspaceTobitRegressor(2, random_state=other))
+    fields: Any = np.random.RandomState(0).get_state(legacy=False)
+    fields["state"]["pos"] = 625
     with pytest.raises(ValueError, match="its position lies outside of its key"):
-        RANDOM_STATE.make(fields | {"position": 625})
+        RANDOM_STATE.make(fields)
 
 
 def test_a_checkpoint_without_progress_is_refused(tmp_path: Path) -> None:

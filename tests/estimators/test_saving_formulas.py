@@ -114,7 +114,7 @@ def test_a_formula_from_a_file_is_as_restricted_as_any(text: str) -> None:
         ("levels", {"site": ["A", "B"]}),
         ("kinds", {"site": "numerical", "center(age)": "numerical"}),
         ("kinds", {"site": "code", "center(age)": "numerical"}),
-        ("columns", ["age"]),
+        ("reads", ["age"]),
         ("formula", "MMSE ~ center(age)"),
     ],
 )

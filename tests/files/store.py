@@ -18,7 +18,7 @@ from deeptobit import (
     TobitRegressor,
 )
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import estimator_state
+from deeptobit.files.container import VERSION
 from deeptobit.likelihood import StudentT
 
 FOLDER = Path(__file__).parent / "stored"
@@ -51,8 +51,7 @@ def models() -> dict[str, Any]:
 def store() -> None:
     """Write models beside the predictions they make."""
     for name, model in models().items():
-        version = estimator_state(model)["version"]
-        path = FOLDER / f"{name}_{version}.model"
+        path = FOLDER / f"{name}_{VERSION}.model"
         if path.exists():
             raise FileExistsError(f"{path} is stored for ever; a new format has a new version")
         model.save(path)

@@ -14,7 +14,6 @@ STATE: dict[str, Any] = {
     "numbers": [1, -(2**70), 0.1, -0.0, math.inf, -math.inf, math.nan, 5e-324],
     "words": ["", "µ \ud800 \x00", "$array"],
     "others": [None, True, False, [], {}, [[[]]]],
-    "$odd": {"$array": 0, "$float": "nan", "plain": {"$dict": {}}},
     "sigma": np.array([1.5, np.nan, -np.inf]),
     "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
 }
@@ -74,6 +73,7 @@ def test_other_byte_orders_become_little_endian(tmp_path: Path) -> None:
         (np.float64, "type"),
         (np.int64(3), "int64"),
         ({1: 2}, "dict"),
+        ({"$array": 0}, "dict"),
         (np.array([None]), "array of type object"),
         (np.zeros(2, dtype=complex), "complex128"),
         (np.zeros(2, dtype=np.longdouble), "longdouble|float128"),
@@ -99,6 +99,14 @@ def test_nesting_beyond_what_can_be_read_is_refused_on_writing(tmp_path: Path) -
     assert read_state(tmp_path / "a")[1]["a"] == deep
     with pytest.raises(TypeError, match="nested too deeply"):
         write_state(tmp_path / "a", "test", {"a": [[deep]]})
+
+
+def test_an_array_that_occurs_again_is_stored_once(tmp_path: Path) -> None:
+    array = np.arange(1000.0)
+    write_state(tmp_path / "a", "test", {"a": array, "b": [array]})
+    assert (tmp_path / "a").stat().st_size < 2 * array.nbytes
+    state = read_state(tmp_path / "a")[1]
+    assert state["a"] is state["b"][0]
 
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
@@ -146,7 +154,7 @@ def test_bytes_after_the_end_are_refused(tmp_path: Path, sound: bytes, rest: byt
 def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"not a deeptobit model file|ends too early"):
+    with pytest.raises(ModelFileError, match="not a deeptobit model file"):
         read_state(path)
 
 

@@ -57,7 +57,6 @@ def test_truth_values_are_0_and_1(tmp_path: Path) -> None:
     [
         {"a": {"$array": "1"}},
         {"a": {"$array": 0}},
-        {"a": {"$array": "0"}, "b": {"$array": "0"}},
         {"a": {"$array": "0", "b": 1}},
         {"a": {"$columns": "7"}},
         {"a": {"$text": ["x", 1]}},

@@ -111,9 +111,9 @@ def test_bad_weights_are_refused(
 
 @pytest.mark.parametrize("measure", [*POINT, *PROBABILISTIC, pit])
 def test_bad_predictions_are_refused(measure: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match=r"Y has shape \(4, 2\) but .* has shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"must have the shape of Y, \(4, 2\); got \(4,\)"):
         call(measure, Y, LATENT[:, 0])
-    with pytest.raises(ValueError, match=r"Y has shape \(4,\) but .* has shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"must have the shape of Y, \(4, 1\); got \(3,\)"):
         call(measure, Y[:, 0], LATENT[:3, 0])
     broken = np.where([[0, 1]], np.nan, LATENT)
     with pytest.raises(ValueError, match=r"is nan .* 'y1' in row 0; predictions must be finite"):
@@ -124,7 +124,7 @@ def test_bad_predictions_are_refused(measure: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"is nan .* 'y1' in row 2; predictions must be finite"):
         call(measure, Y, masked)
     swapped = pd.DataFrame(LATENT, columns=["b", "a"])
-    with pytest.raises(ValueError, match="in another order: b, a against a, b"):
+    with pytest.raises(ValueError, match="are b, a, but the targets are a, b, in this order"):
         call(measure, pd.DataFrame(Y, columns=["a", "b"]), swapped)
 
 

@@ -107,7 +107,7 @@ def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:
 @pytest.mark.parametrize(
     ("bound", "message"),
     [
-        (np.zeros(3), r"lower holds one bound per entry .* \(3, 2\); got \(3,\)"),
+        (np.zeros(3), r"lower must have the shape of Y, \(3, 2\); got \(3,\)"),
         (np.zeros((2, 3)), r"must have the shape of Y, \(3, 2\); got \(2, 3\)"),
         (np.zeros((3, 2, 1)), r"got \(3, 2, 1\)"),
         ([[0, 0], [0, np.nan], [0, 0]], "lower is NaN in row 1, column 1; write -inf or inf"),

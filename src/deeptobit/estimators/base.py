@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,8 @@ from deeptobit.auto import HeldOutScores, Recalibration, fit_error_model
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import KINDS, Limits, check_choice
-from deeptobit.files import models, onnx
+from deeptobit.estimators.inputs import Limits, check_choice
+from deeptobit.files import models, onnx, write_whole
 from deeptobit.inspection import Stability
 from deeptobit.likelihood import Noise, Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
@@ -166,10 +167,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
         """
         kind = self.prediction if kind is None else kind
-        check_choice("kind", kind, (*KINDS, *onnx.OF_NOISE[1:]))
+        check_choice("kind", kind, get_args(onnx.Output))
         if not 0.0 < q < 1.0:
             raise ValueError(f"q must lie between 0 and 1; got {q!r}")
-        onnx.write_onnx(self, path, kind, dtype, q)
+        write_whole(Path(path), [onnx.onnx_bytes(self, kind, dtype, q)])
 
     def plot_predictions(
         self,
@@ -402,12 +403,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             shown = shown[: stable.shape[1]]
             stable = stable.iloc[:, : len(shown)].reindex(list(shown[0].features))
         named = {f"{subspace.number}\n{subspace.share:.0%}": subspace for subspace in shown}
-        features = {name: subspace.feature_loadings for name, subspace in named.items()}
-        targets = {name: subspace.target_loadings for name, subspace in named.items()}
-        tables = (
-            pd.DataFrame(features, index=list(shown[0].features)),
-            pd.DataFrame(targets, index=list(shown[0].targets)),
-        )
+        tables = []
+        for side in ("feature", "target"):
+            loadings = {name: getattr(one, f"{side}_loadings") for name, one in named.items()}
+            tables.append(pd.DataFrame(loadings, index=list(getattr(shown[0], f"{side}s"))))
         return plots.draw_subspaces(*tables, n_features=n_features, stable=stable, ax=ax)
 
     def plot_task_similarity(self, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":

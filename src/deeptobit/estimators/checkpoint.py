@@ -158,7 +158,7 @@ class Checkpoint:
 
     def write(self, progress: Progress) -> None:
         """Replace the file; if that fails, warn and keep the older one."""
-        packed = values.Packer(_CLASSES).pack(progress, "progress")
+        packed = values.pack(progress, _CLASSES, "progress")
         try:
             files.write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
         except OSError as error:
@@ -175,7 +175,7 @@ class Checkpoint:
             match state:
                 case {"fit": dict(fit), "progress": packed}:
                     self._compare(fit)
-                    progress = values.Unpacker(_CLASSES).unpack(packed)
+                    progress = values.unpack(packed, _CLASSES)
                     if isinstance(progress, Progress):
                         columns = {"D": "features", "T": "targets"}
                         sizes = {at: len(json.loads(self.fit[columns[at]])) for at in columns}

@@ -99,22 +99,24 @@ def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float
     if alpha > 0.0:
         return
     if features.n_dropped == 0:
-        near = [names[column] for column in np.flatnonzero(features.nearly_dependent_columns())]
-        if near:
-            warn(
-                f"features {listed(near, _NAMES_SHOWN)} are nearly linearly dependent: their "
-                "coefficients, and predictions for rows in which they differ otherwise, are "
-                "uncertain. Drop the redundant columns, or set alpha > 0",
-                CollinearityWarning,
-            )
-        return
-    involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
-    warn(
-        f"features {listed(involved, _NAMES_SHOWN)} are constant or linearly dependent "
-        f"({features.n_dropped} redundant direction(s)); the coefficients of minimum norm were "
-        "taken. Drop the redundant columns, or set alpha > 0",
-        CollinearityWarning,
-    )
+        columns = features.nearly_dependent_columns()
+        state = (
+            "nearly linearly dependent: their coefficients, and predictions for rows in which they "
+            "differ otherwise, are uncertain"
+        )
+    else:
+        columns = features.dependent_columns()
+        state = (
+            f"constant or linearly dependent ({features.n_dropped} redundant direction(s)); the "
+            "coefficients of minimum norm were taken"
+        )
+    involved = [names[column] for column in np.flatnonzero(columns).tolist()]
+    if involved:
+        warn(
+            f"features {listed(involved, _NAMES_SHOWN)} are {state}. Drop the redundant columns, "
+            "or set alpha > 0",
+            CollinearityWarning,
+        )
 
 
 def warn_of_constant_where_known(

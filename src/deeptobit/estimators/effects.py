@@ -4,9 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import hstack
+from sklearn.inspection import permutation_importance
 from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, check_count
@@ -79,10 +78,10 @@ class ExplainMixin(PredictiveRegressor):
         x0       2.06  0.04    1.42
         x1       0.07  1.02    0.71
         >>> model.feature_importance(X, Y, kind="permutation", random_state=0).round(2)
-                  y0    y1  shared
+                   y0    y1  shared
         feature
-        x0       2.7  0.00    1.35
-        x1       0.0  0.73    0.37
+        x0       2.74  0.00    1.37
+        x1       0.00  0.75    0.38
         """
         check_is_fitted(self)
         if kind == "coef":
@@ -94,7 +93,17 @@ class ExplainMixin(PredictiveRegressor):
         if X is None or y is None:
             raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
         check_count("n_repeats", n_repeats)
-        losses = self._permutation_losses(X, y, scoring, n_repeats, random_state)
+        matrix, targets = self._read_pair(X, y, None, None)
+        bounds = targets.entry_lower, targets.entry_upper
+
+        def score(model: Any, features: Any, y: None) -> dict[int, float]:
+            found = _scores(targets, model._predictive_at(features, *bounds), scoring)
+            return dict(enumerate(found.tolist()))
+
+        rows = inputs.dense(matrix)
+        settings: Any = {"n_repeats": n_repeats, "random_state": random_state}
+        found = permutation_importance(self, rows, None, scoring=score, **settings)
+        losses = np.array([each["importances_mean"] for each in found.values()])
         return self._by_feature(np.vstack([losses, losses.mean(axis=0)]))
 
     def task_similarity(self, X: Any = None) -> pd.DataFrame:
@@ -168,25 +177,6 @@ class ExplainMixin(PredictiveRegressor):
             )
         return self.coef_ * self.feature_scale_
 
-    def _permutation_losses(
-        self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any
-    ) -> FloatArray:
-        """Loss of score by shuffling each feature, (T, D)."""
-        matrix, targets = self._read_pair(X, y, None, None)
-        random = check_random_state(random_state)
-
-        def score(features: Any) -> FloatArray:
-            bounds = targets.entry_lower, targets.entry_upper
-            return _scores(targets, self._predictive_at(features, *bounds), scoring)
-
-        full = score(matrix)
-        losses = np.zeros((len(full), matrix.shape[1]))
-        for _ in range(n_repeats):
-            for column in range(matrix.shape[1]):
-                order = random.permutation(matrix.shape[0])
-                losses[:, column] += full - score(_shuffled(matrix, column, order))
-        return losses / n_repeats
-
     def _by_feature(self, rows: FloatArray) -> pd.DataFrame:
         index = pd.Index(inputs.feature_names(self), name="feature")
         return pd.DataFrame(rows.T, index=index, columns=[*self.target_names_, "shared"])
@@ -200,14 +190,3 @@ def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) 
     latent, sigma, noise = predictive.latent, predictive.sigma, predictive.noise
     nll = censored_log_score(targets, latent, sigma, noise=noise, multioutput="raw_values")
     return -np.asarray(nll)
-
-
-def _shuffled(matrix: Any, column: int, order: Any) -> Any:
-    """The features with one column in another order of rows."""
-    if inputs.is_sparse(matrix):
-        columns = matrix.tocsc()
-        moved = columns[:, [column]].tocsr()[order]
-        return hstack([columns[:, :column], moved, columns[:, column + 1 :]], format="csr")
-    shuffled = matrix.copy()
-    shuffled[:, column] = matrix[order, column]
-    return shuffled

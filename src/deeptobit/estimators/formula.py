@@ -4,9 +4,9 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -112,11 +112,6 @@ class FormulaDesign:
         """Show the formula as it was written."""
         return f"FormulaDesign({self.formula!r})"
 
-    @property
-    def has_intercept(self) -> bool:
-        """Whether the formula was written without ``0 +`` or ``- 1``."""
-        return _INTERCEPT in self.spec.column_names
-
     def columns(self, data: pd.DataFrame) -> pd.DataFrame:
         """Features of shape (N, D) from raw columns; the intercept is the model's own."""
         matrix = pd.DataFrame(_model_matrix(self.spec, self.reads, data)).set_axis(data.index)
@@ -128,6 +123,7 @@ class FormulaMixin(PredictiveRegressor):
 
     formula_: FormulaDesign
     fit: Callable[..., Any]
+    _visit_columns: dict[str, str]  # that hold people and time
 
     @classmethod
     def from_formula(
@@ -189,15 +185,20 @@ class FormulaMixin(PredictiveRegressor):
         columns = cls._read_bars(bars, data)
         design = FormulaDesign.learn(fixed, data)
         outcomes = data[list(design.targets)]
-        model = cls(fit_intercept=design.has_intercept, **params)
-        model._take_bars(columns)
+        if columns:
+            params["random_effects"] = "slope" if "time" in columns else "intercept"
+        model = cls(fit_intercept=_INTERCEPT in design.spec.column_names, **params)
+        if columns:
+            model._visit_columns = columns
         model.fit(
             design.columns(data),
             outcomes.iloc[:, 0] if len(design.targets) == 1 else outcomes,
             sample_weight=sample_weight,
             **{name: data[column] for name, column in columns.items()},
         )
-        model._keep_formula(design)
+        model.formula_ = design
+        if hasattr(model, "best_estimator_"):
+            model.best_estimator_.formula_ = design
         return model
 
     @classmethod
@@ -209,13 +210,6 @@ class FormulaMixin(PredictiveRegressor):
                 "MixedTobitRegressor.from_formula"
             )
         return {}
-
-    def _take_bars(self, columns: dict[str, str]) -> None:
-        """Settings that follow from the bars; a mixed model has some."""
-
-    def _keep_formula(self, design: FormulaDesign) -> None:
-        """Remember how raw columns become features."""
-        self.formula_ = design
 
 
 def _read_formula(formula: str, data: pd.DataFrame, **state: Any) -> tuple[tuple[str, ...], Any]:
@@ -382,15 +376,14 @@ def check_columns(names: list[str], data: pd.DataFrame) -> None:
 
 # In a file: the text, the levels of categories, and learned constants.
 
-_HINTS = get_type_hints(FormulaDesign)
-_FIELDS = {"columns" if name == "reads" else name: hint for name, hint in _HINTS.items()}
+_BY_FIELDS = values.by_fields(FormulaDesign)
 
 
 def _take(design: FormulaDesign) -> dict[str, Any]:
     """Fields of a design; ``TypeError`` where it cannot be made of them again."""
-    taken = [getattr(design, name) for name in _HINTS]
+    taken = _BY_FIELDS.take(design)
     try:
-        same = FormulaDesign(*taken).spec.column_names == design.spec.column_names
+        same = FormulaDesign(**taken).spec.column_names == design.spec.column_names
     except ModelFileError:
         same = False
     if not same:
@@ -398,13 +391,7 @@ def _take(design: FormulaDesign) -> dict[str, Any]:
             f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
             "be told in levels and constants; compute its columns beforehand"
         )
-    return dict(zip(_FIELDS, taken, strict=True))
+    return taken
 
 
-def _make(found: dict[str, Any]) -> FormulaDesign:
-    values.check_types(found, _FIELDS)
-    values.ensure(found.keys() == _FIELDS.keys(), "its formula is incomplete")
-    return FormulaDesign(*(found[name] for name in _FIELDS))
-
-
-SAVED_FORMULA = values.SavedClass(FormulaDesign, _take, _make)
+SAVED_FORMULA = replace(_BY_FIELDS, take=_take)

@@ -19,7 +19,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import warn
 from deeptobit.layer import column_moments
 from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
-from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
+from deeptobit.targets import BoundsLike, CensoredTargets, default_names, one_per_task
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
 MOST_ALPHA = 1e100  # likewise
@@ -113,20 +113,16 @@ def read_targets(
     return targets
 
 
-def count_targets(Y: Any) -> int | None:
-    """Number of targets; None if Y is not a table, which is refused later."""
+def names_and_count(Y: Any) -> tuple[list[str] | None, int | None]:
+    """Names of the outcomes, None if they have none; their number, None if Y is not a table."""
     try:
         shape = getattr(Y, "shape", None) or np.shape(Y)
-    except ValueError:  # rows of different lengths
-        return None
-    return {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
-
-
-def names_of_targets(Y: Any) -> list[str] | None:
-    """Names of the outcomes; None if they have none."""
-    if isinstance(Y, CensoredTargets):
-        return None if Y.names == default_names(len(Y.names)) else list(Y.names)
-    return arrays.column_names(Y)
+    except ValueError:  # rows of different lengths, which are refused later
+        shape = ()
+    count = {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
+    if isinstance(Y, CensoredTargets) and Y.names != default_names(len(Y.names)):
+        return list(Y.names), count
+    return arrays.column_names(Y), count
 
 
 def read_weights(
@@ -299,17 +295,14 @@ def dense(matrix: Any) -> Any:
 
 def _name_what_is_no_number(X: Any, error: Exception) -> str:
     """Name the first entry of X that is not a number."""
-    columns = getattr(X, "columns", None)
-    entries = np.asarray(X, dtype=object)
-    for (row, column), value in np.ndenumerate(entries) if entries.ndim == 2 else ():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            name = f"x{column}" if columns is None else str(columns[column])
-            return (
-                f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
-                f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
-            )
+    found, names = arrays.first_not_a_number(X), arrays.column_names(X)
+    if found is not None and len(found[0]) == 2:
+        (row, column), value = found
+        name = f"x{column}" if names is None else names[column]
+        return (
+            f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
+            f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
+        )
     return "X must hold numbers, in rows by features; convert words to numbers first"
 
 
@@ -354,18 +347,16 @@ def check_settings(params: Mapping[str, Any]) -> None:
     ValueError: fit_intercept must be True or False; got 'no'
     """
     check_choice("prediction: the kind", params["prediction"], KINDS)
-    alpha, tol = params.get("alpha", 0.0), params["tol"]
-    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) <= MOST_ALPHA):
-        raise ValueError(f"alpha must be a number from 0 to {MOST_ALPHA:g}; got {alpha!r}")
-    if not (isinstance(tol, Real) and float(tol) > 0.0):
-        raise ValueError(f"tol must be positive; got {tol!r}")
+    for name, most in (("alpha", MOST_ALPHA), ("feature_sparsity", 1.0)):
+        value = params.get(name, 0.0)
+        if not (isinstance(value, Real) and 0.0 <= float(value) <= most):
+            raise ValueError(f"{name} must be a number from 0 to {most:g}; got {value!r}")
+    if not (isinstance(params["tol"], Real) and float(params["tol"]) > 0.0):
+        raise ValueError(f"tol must be positive; got {params['tol']!r}")
     arrays.check_count("max_iter", params["max_iter"])
     for name in _SWITCHES:
         if name in params and not isinstance(params[name], (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False; got {params[name]!r}")
-    sparsity = params.get("feature_sparsity", 0.0)
-    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
-        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
     try:
         check_random_state(params.get("random_state"))
     except ValueError:
@@ -427,19 +418,9 @@ def read_sigma(
             return None
         known = ", ".join(map(repr, words))
         raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
-    sigma = by_target(sigma, names, "sigma")
-    if isinstance(sigma, dict):
-        if set(sigma) != set(names):
-            raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
-        sigma = [sigma[name] for name in names]
-    values = np.asarray(sigma, dtype=np.float64)
-    if values.shape not in ((), (len(names),)):
-        raise ValueError(
-            f"sigma must hold one value per target ({len(names)}); got shape {values.shape}"
-        )
-    given = np.broadcast_to(values, (len(names),)).copy()
+    given = one_per_task(sigma, names, "sigma", default=np.nan)
     if not (np.isfinite(given) & (given > 0.0)).all():
-        raise ValueError(f"sigma must be positive and finite; got {sigma!r}")
+        raise ValueError(f"sigma must be positive and finite for every target; got {sigma!r}")
     return given
 
 

@@ -292,8 +292,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         for setting, asked_for in wanted.items():
             if asked_for:
                 raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-        ways = {"skip_connection": self.skip_connection, "prune_layers": self.prune_layers}
-        summary, grown = training.run(self.n_layers, checkpoint, resume=resume, **ways)
+        summary, grown = training.run(self.n_layers, checkpoint, resume=resume)
         self.undone_layers_ = self._undone(grown)
         return summary
 

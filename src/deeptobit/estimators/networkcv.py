@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from deeptobit.arrays import FloatArray, check_count
 from deeptobit.auto import Fold, HeldOut, Recalibration, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.subspace import null_of
@@ -77,9 +76,22 @@ class SearchRegressor(LayeredRegressor):
         groups : array of shape (N,), optional
             Rows with the same label are never split between training and held-out rows.
         """
-        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
-        self._choose(search)
-        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
+        inputs.check_settings(self.get_params(deep=False))
+        inputs.check_choice("scoring", self.scoring, ("r2", "log"))
+        noise = self._layer_noise()
+        matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
+        diagnosis.check_determined(targets, weight)
+        folds = make_folds(len(targets), self.cv, groups, self.random_state)
+        check_folds(targets, weight, folds)
+        template = SubspaceNetworkRegressor(
+            n_layers=1,
+            noise=self.noise if isinstance(self.noise, str) and self.noise != "auto" else noise,
+            **{name: getattr(self, name) for name in _SHARED},
+        )
+        held_out = HeldOut(targets, weight, folds, noise)
+        settings = self.scoring, self.n_jobs, template, self.verbose, groups
+        self._choose(Search(matrix, held_out, *settings))
+        self.feature_scale_ = inputs.feature_scale(matrix, weight)
         return self
 
 
@@ -183,10 +195,6 @@ class SubspaceNetworkCV(SearchRegressor):
         super()._apply(change)
         self.best_estimator_ = self.best_estimator_._with_layers(self.layers_)
 
-    def _keep_formula(self, design: FormulaDesign) -> None:
-        super()._keep_formula(design)
-        self.best_estimator_._keep_formula(design)
-
 
 # Candidates, fitted on folds and scored on held-out rows.
 
@@ -235,8 +243,7 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     params = [candidate.params for candidate in candidates]
     table: dict[str, Any] = {"params": params}
     for name in sorted(params[0]):
-        values = np.array([each[name] for each in params], dtype=object)
-        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(params), dtype=bool))
+        table[f"param_{name}"] = np.array([each[name] for each in params], dtype=object)
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
@@ -271,27 +278,6 @@ class Search:
     template: SubspaceNetworkRegressor
     verbose: int = 0
     groups: Any = None
-
-    @classmethod
-    def of(
-        cls, model: Any, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, groups: Any
-    ) -> Self:
-        """Check the settings and the data of an estimator that searches."""
-        inputs.check_settings(model.get_params(deep=False))
-        inputs.check_choice("scoring", model.scoring, ("r2", "log"))
-        noise = model._layer_noise()
-        matrix, targets, weight = model._read_rows(X, y, sample_weight, lower, upper)
-        diagnosis.check_determined(targets, weight)
-        folds = make_folds(len(targets), model.cv, groups, model.random_state)
-        check_folds(targets, weight, folds)
-        template = SubspaceNetworkRegressor(
-            n_layers=1,
-            noise=model.noise if isinstance(model.noise, str) and model.noise != "auto" else noise,
-            **{name: getattr(model, name) for name in _SHARED},
-        )
-        held_out = HeldOut(targets, weight, folds, noise)
-        settings = model.scoring, model.n_jobs, template, model.verbose, groups
-        return cls(matrix, held_out, *settings)
 
     @property
     def bounded(self) -> bool:

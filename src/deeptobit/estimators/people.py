@@ -104,11 +104,6 @@ class PersonRows(NamedTuple):
         counted = self.rows.weight[self.first] > 0.0
         return np.searchsorted(np.unique(hashes[counted]), hashes)
 
-    def vary(self) -> bool:
-        """Whether some feature differs between visits of one person at different times."""
-        first = np.repeat(self.first, np.diff(self.starts))
-        return self.moving and bool((self.rows.X[self.order] != self.rows.X[first]).any())
-
     def in_units(self, units: mixed.MixedUnits, q: int) -> tuple[mixed.Visits, FloatArray]:
         """Visits with q effects and features in standard units, people one after the other."""
         rows, order = self.rows, self.order
@@ -208,22 +203,18 @@ class PeopleSeen:
         rows = people.rows
         t = np.full(len(rows.weight), np.nan) if people.time is None else people.time - origin
         when = np.array([rows.weight @ t, rows.weight @ (t * t)])
-        seen = people.named, people.twice, people.moving, people.vary()
+        first = np.repeat(people.first, np.diff(people.starts))
+        varying = people.moving and bool((rows.X[people.order] != rows.X[first]).any())
+        seen = people.named, people.twice, people.moving, varying
         return cls(people.labels, origin, people.n_people, float(rows.weight.sum()), *seen, when)
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
-        return PeopleSeen(
-            labels=self.labels + other.labels,
-            n_people=self.n_people + other.n_people,
-            n_rows=self.n_rows + other.n_rows,
-            origin=self.origin,
-            named=self.named,
-            twice=self.twice or other.twice,
-            moving=self.moving or other.moving,
-            varying=self.varying or other.varying,
-            when=self.when + other.when,
-        )
+        sums = ("labels", "n_people", "n_rows", "when")
+        both: Any = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        for name in ("twice", "moving", "varying"):
+            both[name] = getattr(self, name) or getattr(other, name)
+        return replace(self, **both)
 
     @property
     def timed(self) -> bool:

@@ -326,7 +326,7 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         """Outcomes of the targets that the model was fitted to, in their order."""
         check_is_fitted(self)
         names = self.target_names_
-        given, found = inputs.names_of_targets(Y), inputs.count_targets(Y)
+        given, found = inputs.names_and_count(Y)
         if given is not None and given != names:
             raise ValueError(
                 f"the columns of y are {', '.join(given)}, but the model was fitted to "

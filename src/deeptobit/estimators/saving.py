@@ -190,7 +190,7 @@ _RECORDS = (
     *(Effects, EffectUnits, KnownPeople),
     *PENALTIES.values(),
 )
-models.register(*map(by_fields, _RECORDS), SAVED_FORMULA)
+models.CLASSES |= {each.cls.__name__: each for each in (*map(by_fields, _RECORDS), SAVED_FORMULA)}
 for _cls, _needed in _ESTIMATORS.items():
     models.register_estimator(_cls, partial(check_model, parts=_needed))
 

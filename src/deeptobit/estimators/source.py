@@ -32,13 +32,7 @@ class SourceTraining:
         self._started, self._n_layers = perf_counter(), 1
 
     def run(
-        self,
-        n_layers: int,
-        checkpoint: Any,
-        *,
-        resume: bool,
-        skip_connection: bool = True,
-        prune_layers: bool = True,
+        self, n_layers: int, checkpoint: Any, *, resume: bool
     ) -> tuple[DataSummary, tuple[NetworkLayer, ...]]:
         """Fit and store that many layers; write a checkpoint and resume from one if asked to.
 
@@ -46,6 +40,7 @@ class SourceTraining:
         """
         model, source, targets = self._model, self._source, self.targets
         self._n_layers = n_layers
+        skips, prunes = (getattr(model, of, True) for of in ("skip_connection", "prune_layers"))
         shape = source.n_rows, len(source.features)
         inputs.require_ridge(model._read_penalty(), "a fit of rows beyond memory")
         solver, reason = inputs.choose_solver(model.solver, shape, len(source.targets))
@@ -54,7 +49,7 @@ class SourceTraining:
         with nullcontext(source) if once else source.cached() as cached:
             fit_layer = self._fit_layer(solver, cached, progress, keep)
             grown, bounds = progress.finished, (targets.lower, targets.upper)
-            grow(fit_layer, n_layers, *bounds, skip_connection=skip_connection, grown=grown)
+            grow(fit_layer, n_layers, *bounds, skip_connection=skips, grown=grown)
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None
         names, given = targets.names, not isinstance(model.sigma, str)
@@ -63,7 +58,7 @@ class SourceTraining:
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=given)
         layers = tuple(layer.layer for layer in finished)
         nlls = tuple(layer.nll for layer in finished)
-        depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
+        depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skips)
         model.history_ = {
             "solver": solver,
             "reason": reason,
@@ -73,7 +68,7 @@ class SourceTraining:
         }
         model.alpha_ = finished[0].alpha
         model.n_iter_ = max(sum(layer.n_iter for layer in finished), 1)
-        model._store(pruned if prune_layers else layers, targets)
+        model._store(pruned if prunes else layers, targets)
         model.feature_scale_ = summary.scale
         return summary, layers
 

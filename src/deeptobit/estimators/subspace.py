@@ -363,28 +363,6 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         """1."""
         return len(self.layers_)
 
-    def relative_gradient(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: inputs.Limits = None,
-        upper: inputs.Limits = None,
-    ) -> float:
-        """Norm of the objective's gradient at the fitted model, relative to that by W at W = 0.
-
-        Near 0 where the model is a stationary point of the batch objective on these data.
-        """
-        check_is_fitted(self)
-        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
-        diagnosis.check_determined(targets, weight)
-        null = self._null(matrix, targets, weight)
-        factors = self.U_, self.V_, self.intercept_, self.sigma_
-        problem = null.problem
-        layer = batch.to_standard(problem.features, problem.scaling, factors, problem.rank)
-        return batch.relative_gradient(null, layer)
-
     def rank_test(self, *, n_draws: int = 1999, random_state: Any = 0) -> pd.Series:
         r"""Test the fitted rank R against R + 1, that is, whether a component is missing.
 

@@ -86,7 +86,6 @@ class VisitRegressor(CensoredRegressor):
     _units: mixed.EffectUnits
     random_effects: str
     _asked: tuple[Any, Any]  # groups and time
-    _visit_columns: dict[str, str]
     _people_left_out: bool
 
     def _forget(self, *, left_out: bool) -> None:
@@ -171,11 +170,6 @@ class VisitRegressor(CensoredRegressor):
         columns = {"groups": person} | ({"time": slopes[0]} if slopes else {})
         check_columns(list(columns.values()), data)
         return columns
-
-    def _take_bars(self, columns: dict[str, str]) -> None:
-        self.random_effects, self._visit_columns = "intercept", columns
-        if "time" in columns:
-            self.random_effects = "slope"
 
     def _at(self, X: Any, groups: Any, time: Any) -> Self:
         """The same model, asked for visits of some people.
@@ -289,25 +283,17 @@ class VisitRegressor(CensoredRegressor):
                 f"change must be a number other than 0, or one per outcome; got {change!r}"
             )
         if reference is None:
-            base = self._last_scores(labels)
+            base = self._people.last_recorded(labels, self._units.location, self._units.scale)
+            for row, task in np.argwhere(np.isnan(base))[:1].tolist():
+                raise ValueError(
+                    f"no score of {self.target_names_[task]!r} is known of person "
+                    f"{plain(labels[row])!r}; pass reference, or the person's visits to condition"
+                )
         else:
             base = np.asarray(reference, dtype=np.float64).reshape(-1, n_tasks)
             base = np.broadcast_to(base, (len(labels), n_tasks))
         below, at_or_below = y.cdf(base + changes)
         return self._drop_task_axis(np.where(changes < 0.0, at_or_below, 1.0 - below), X)
-
-    def _last_scores(self, labels: Any) -> FloatArray:
-        """The last recorded scores of people, (N, T)."""
-        base = self._people.last_recorded(labels, self._units.location, self._units.scale)
-        missing = np.isnan(base)
-        if missing.any():
-            row, task = map(int, np.argwhere(missing)[0])
-            name, person = self.target_names_[task], plain(labels[row])
-            raise ValueError(
-                f"no score of {name!r} is known of person {person!r}; pass reference, or the "
-                "person's visits to condition"
-            )
-        return base
 
     def sensitivity(
         self, X: Any, shifts: ArrayLike, *, groups: ArrayLike, time: ArrayLike

@@ -1,15 +1,8 @@
 """Files: models saved without pickle, their format, and ONNX."""
 
-from deeptobit.files.container import read_state, write_state, write_whole
-from deeptobit.files.models import estimator_from_state, estimator_state, load
-from deeptobit.files.onnx import register_skl2onnx
-
-__all__ = [
-    "estimator_from_state",
-    "estimator_state",
-    "load",
-    "read_state",
-    "register_skl2onnx",
-    "write_state",
-    "write_whole",
-]
+from deeptobit.files.container import read_state as read_state
+from deeptobit.files.container import write_state as write_state
+from deeptobit.files.container import write_whole as write_whole
+from deeptobit.files.models import estimator_from_state as estimator_from_state
+from deeptobit.files.models import estimator_state as estimator_state
+from deeptobit.files.models import load as load

@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from deeptobit.exceptions import ModelFileError
 
 AnyArray = NDArray[Any]
 
-_FORMAT, _VERSION = "deeptobit", 1
+_FORMAT, VERSION = "deeptobit", 1
 _TEXTS = {"version", "kind", "state", "sha256"}  # of the header, beside the format
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
-_LENGTH_BYTES = 8  # in front of the header
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
 # Lists and dicts of the header, an empty list being 3 bytes there and 64 here.
 _MOST_PARTS = 200_000
@@ -68,11 +67,9 @@ def flatten(value: Any, arrays: dict[str, AnyArray], where: str = "state", depth
         case list():
             items = enumerate(value)
             return [flatten(at, arrays, f"{where}[{index}]", depth + 1) for index, at in items]
-        case dict() if all(isinstance(key, str) for key in value):
-            found = {}
-            for key, item in value.items():
-                found[key] = flatten(item, arrays, f"{where}[{key!r}]", depth + 1)
-            return {"$dict": found} if any(key.startswith("$") for key in found) else found
+        case dict() if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            places = {key: (item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
+            return {key: flatten(*place, depth + 1) for key, place in places.items()}
     raise TypeError(f"{where} is of type {type(value).__name__}, which a file cannot hold")
 
 
@@ -83,41 +80,49 @@ def _flatten_array(array: AnyArray, arrays: dict[str, AnyArray], where: str) -> 
     if masked or not _DTYPES.fullmatch(dtype.str):
         kind = "a masked array" if masked else f"an array of type {array.dtype}"
         raise TypeError(f"{where} is {kind}, which a file cannot hold")
-    by_rows = np.empty_like(array, order="K").flags.c_contiguous
-    name = str(len(arrays))
-    rows = array if by_rows else array.T
-    arrays[name] = np.ascontiguousarray(rows, dtype=dtype).reshape(rows.shape)
-    return {"$array": name} if by_rows else {"$columns": name}
+    known = (name for name, other in arrays.items() if other is array)
+    name = next(known, str(len(arrays)))  # an array that occurs again is stored once
+    arrays[name] = array
+    return {"$array": name} if _is_by_rows(array) else {"$columns": name}
 
 
-def restore(value: Any, unused: dict[str, AnyArray], depth: int = 0) -> Any:
-    """State from a JSON document; the arrays that it names are taken out of ``unused``.
+def _is_by_rows(array: AnyArray) -> bool:
+    return np.empty_like(array, order="K").flags.c_contiguous
+
+
+def _as_stored(array: AnyArray) -> AnyArray:
+    rows = array if _is_by_rows(array) else array.T
+    return np.ascontiguousarray(rows, dtype=array.dtype.newbyteorder("<")).reshape(rows.shape)
+
+
+def restore(value: Any, arrays: dict[str, AnyArray], used: set[str], depth: int = 0) -> Any:
+    """State from a JSON document; the names of its ``arrays`` are added to ``used``.
 
     Examples
     --------
-    >>> restore({"sigma": {"$array": "0"}, "best": {"$float": "-inf"}}, {"0": np.ones(2)})
+    >>> restore({"sigma": {"$array": "0"}, "best": {"$float": "-inf"}}, {"0": np.ones(2)}, set())
     {'sigma': array([1., 1.]), 'best': -inf}
     """
     if depth > _MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
         case list():
-            return [restore(item, unused, depth + 1) for item in value]
-        case {"$array": str(name), **rest} if name in unused and not rest:
-            return unused.pop(name)
-        case {"$columns": str(name), **rest} if name in unused and not rest:
-            return unused.pop(name).T
+            return [restore(item, arrays, used, depth + 1) for item in value]
+        case {"$array": str(name), **rest} if name in arrays and not rest:
+            used.add(name)
+            return arrays[name]
+        case {"$columns": str(name), **rest} if name in arrays and not rest:
+            used.add(name)
+            return arrays[name].T
         case {"$text": [*words], **rest} if all(isinstance(w, str) for w in words) and not rest:
             return np.array(words, dtype=str)
         case {"$float": str(word), **rest} if word in _NOT_FINITE and not rest:
             return _NOT_FINITE[word]
-        case {"$dict": dict(items), **rest} if not rest:
-            value = items
         case dict() if any(key.startswith("$") for key in value):
             names = ", ".join(map(ascii, value))[:80]
             raise ModelFileError(f"it holds something unknown ({names})")
     if isinstance(value, dict):
-        return {key: restore(item, unused, depth + 1) for key, item in value.items()}
+        return {key: restore(item, arrays, used, depth + 1) for key, item in value.items()}
     return value
 
 
@@ -196,13 +201,14 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     """
     arrays: dict[str, AnyArray] = {}
     document = flatten(dict(state), arrays)
+    arrays = {name: _as_stored(array) for name, array in arrays.items()}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     if len(text) > _LONGEST_HEADER // 2 or _count_parts(text) > _MOST_PARTS // 2:
         raise ValueError(
             f"the state has {len(text):,} bytes beside its arrays, more than a model file holds; "
             "store long lists as arrays"
         )
-    metadata = {"format": _FORMAT, "version": str(_VERSION), "kind": kind, "state": text}
+    metadata = {"format": _FORMAT, "version": str(VERSION), "kind": kind, "state": text}
     metadata["sha256"] = _digest(kind, text, arrays)
     write_whole(Path(path), [save(arrays, metadata)])
 
@@ -218,7 +224,7 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
     if path.exists() and not path.is_file():
         raise ModelFileError(f"{path} is not a file")
     try:
-        found, state = _parse(path.read_bytes())
+        found, state = _parse(path)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     if kind not in (None, found):
@@ -226,49 +232,36 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
     return found, state
 
 
-def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
-    metadata = _read_metadata(content)
-    version = metadata["version"]
+def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        with safe_open(path, "np") as file:
+            texts = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
+        raise ModelFileError(f"it is not a deeptobit model file, or is damaged ({error})") from None
+    if texts.pop("format", "") != _FORMAT:
+        raise ModelFileError("it is not a deeptobit model file")
+    if texts.keys() != _TEXTS:
+        raise ModelFileError("its header is not that of a model file")
+    version = texts["version"]
     if not re.fullmatch(r"[1-9]\d{0,8}", version):
         raise ModelFileError(f"there is no format {version[:20]}")
-    if int(version) > _VERSION:
-        reads = f"this version of deeptobit reads up to {_VERSION}"
+    if int(version) > VERSION:
+        reads = f"this version of deeptobit reads up to {VERSION}"
         raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
-    try:
-        arrays = load(content)
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise ModelFileError(f"it is damaged; its arrays cannot be read ({error})") from None
-    if _digest(metadata["kind"], metadata["state"], arrays) != metadata["sha256"]:
+    if _digest(texts["kind"], texts["state"], arrays) != texts["sha256"]:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
-    document = _from_json(metadata["state"])
+    document = _from_json(texts["state"])
     if not isinstance(document, dict):
         raise ModelFileError("its header is not that of a model file")
     for array in arrays.values():
         if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
             raise ModelFileError("an array of truth values holds something else")
-    state = restore(document, arrays)
-    if arrays:
+    used: set[str] = set()
+    state = restore(document, arrays, used)
+    if arrays.keys() - used:
         raise ModelFileError("it holds arrays that nothing refers to")
-    return metadata["kind"], state
-
-
-def _read_metadata(content: bytes) -> dict[Any, Any]:
-    """The texts of the header, which is measured before it is parsed."""
-    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    if content[_LENGTH_BYTES : _LENGTH_BYTES + 1] != b"{":
-        raise ModelFileError("it is not a deeptobit model file")
-    if length > len(content) - _LENGTH_BYTES:
-        raise ModelFileError("the file ends too early, or its header is longer than it may be")
-    if length > _LONGEST_HEADER:
-        raise ModelFileError("its header is longer than it may be")
-    # Bytes that are no text are refused by safetensors.
-    header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode(errors="replace")
-    match _from_json(header):
-        case {"__metadata__": {"format": "deeptobit", **texts}}:
-            if texts.keys() == _TEXTS and all(isinstance(text, str) for text in texts.values()):
-                return texts
-            raise ModelFileError("its header is not that of a model file")
-    raise ModelFileError("it is not a deeptobit model file")
+    return texts["kind"], state
 
 
 def _from_json(text: str) -> Any:
@@ -286,7 +279,7 @@ def _count_parts(text: str) -> int:
 
 
 def _digest(kind: str, state: str, arrays: Mapping[str, AnyArray]) -> str:
-    digest = hashlib.sha256(json.dumps([_VERSION, kind, state]).encode())
+    digest = hashlib.sha256(json.dumps([VERSION, kind, state]).encode())
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())

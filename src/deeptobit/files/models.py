@@ -22,7 +22,6 @@ from deeptobit.network import NetworkLayer, Trees
 from deeptobit.online import Record
 
 _KIND = "model"
-_VERSION = 1
 
 _RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Trees, Record, Step)
 _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.RandomState | None}
@@ -36,11 +35,6 @@ ESTIMATORS: list[type] = []
 """The registered estimators."""
 LATER: dict[str, Callable[[], None]] = {}
 """What registers an estimator on first use, by its name."""
-
-
-def register(*saved: SavedClass) -> None:
-    """Let model files hold objects of more classes."""
-    CLASSES.update({each.cls.__name__: each for each in saved})
 
 
 def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
@@ -113,7 +107,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     _register_now(name)
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
-    state = {"version": _VERSION, "model": values.Packer(CLASSES).pack(model, name)}
+    state = {"model": values.pack(model, CLASSES, name)}
     try:
         estimator_from_state(state)
     except ModelFileError as error:  # better now than when the model is needed
@@ -124,15 +118,10 @@ def estimator_state(model: Any) -> dict[str, Any]:
 def estimator_from_state(state: dict[str, Any]) -> Any:
     """The estimator of a state; :class:`ModelFileError` where it is not sound."""
     match state:
-        case {"version": int(version), "model": {"is": str(name)} as packed}:
-            if version > _VERSION:
-                raise ModelFileError(
-                    f"its model has version {version}, and this version of deeptobit reads up to "
-                    f"{_VERSION}; upgrade deeptobit"
-                )
+        case {"model": {"is": str(name)} as packed}:
             _register_now(name)
-            if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
-                return values.Unpacker(CLASSES).unpack(packed)
+            if name in {cls.__name__ for cls in ESTIMATORS}:
+                return values.unpack(packed, CLASSES)
     raise ModelFileError("it holds no model")
 
 

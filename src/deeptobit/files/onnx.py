@@ -1,15 +1,9 @@
-"""Predictions as ONNX: files of their own, and steps of converted pipelines.
-
-The prediction of a fitted model is written as a graph of array operations, which ``onnx`` or
-``skl2onnx`` then reads.
-"""
+"""Predictions as ONNX: a fitted model becomes a graph of array operations."""
 
 import json
-import os
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -20,21 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-from deeptobit.files.container import write_whole
-from deeptobit.files.models import ESTIMATORS
 from deeptobit.likelihood import Predictive
 from deeptobit.network import Trees
 
-Kind = Literal["mean", "clip", "latent"]
 Output = Literal["mean", "clip", "latent", "p_lower", "p_upper", "quantile"]
-OF_NOISE = ("mean", "p_lower", "p_upper", "quantile")  # outputs that depend on the noise
 Precision = Literal["float32", "float64"]
 
 _EXTRA = "onnx"
 # Operators as they have been since 2022, so that runtimes of that year can read the file.
 _OPERATOR_SET, _FILE_VERSION = 17, 8
 _TREE_DOMAIN, _TREE_OPERATOR_SET = "ai.onnx.ml", 3
-FLOAT, DOUBLE = 1, 11  # element types, numbered by the ONNX standard
+_FLOAT, _DOUBLE = 1, 11  # element types, numbered by the ONNX standard
 _ACCURACY = 1e-5  # of a target's range, promised in single precision
 _CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
 _DEGREE = 16  # an error of the tail below 1e-12
@@ -44,56 +34,37 @@ _FARTHEST = 40.0  # the tail is 0 in double precision beyond, and open ends are 
 # A graph of array operations.
 
 
-class Node(NamedTuple):
-    """An operator of the ONNX standard, and the names of what it reads and writes."""
-
-    operator: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: dict[str, Any]
-
-
 class Graph:
     """Nodes in the order of their computation, and the double-precision constants they read.
 
-    Parameters
-    ----------
-    prefix : str
-        Of every name that the graph gives.
-
     Examples
     --------
-    >>> graph = Graph("demo_")
+    >>> graph = Graph()
     >>> product = graph.add("MatMul", "X", np.eye(2))
     >>> graph.add("Add", product, [1.0, 2.0], output="Y")
     'Y'
-    >>> [f"{node.output} = {node.operator}({', '.join(node.inputs)})" for node in graph.nodes]
-    ['demo_MatMul1 = MatMul(X, demo_c0)', 'Y = Add(demo_MatMul1, demo_c2)']
-    >>> graph.constants["demo_c2"]
-    array([1., 2.])
+    >>> [f"{node.output[0]} = {node.op_type}({', '.join(node.input)})" for node in graph.nodes]
+    ['MatMul0 = MatMul(X, c0)', 'Y = Add(MatMul0, c1)']
     """
 
-    def __init__(self, prefix: str = "") -> None:
-        self.nodes: list[Node] = []
-        self.constants: dict[str, FloatArray] = {}
-        self._prefix = prefix
+    def __init__(self) -> None:
+        self._onnx = require("onnx", _EXTRA)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
 
     def add(
         self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: Any
     ) -> str:
         """Append a node and return the name of its output; inputs are names, or constants."""
-        names = []
-        for given in inputs:
-            name = given if isinstance(given, str) else self._name("c")
-            if not isinstance(given, str):
-                self.constants[name] = np.ascontiguousarray(given, dtype=np.float64)
-            names.append(name)
-        output = output or self._name(operator)
-        self.nodes.append(Node(operator, tuple(names), output, attributes))
+        names = [given if isinstance(given, str) else self._constant(given) for given in inputs]
+        output = output or f"{operator}{len(self.nodes)}"
+        self.nodes.append(self._onnx.helper.make_node(operator, names, [output], **attributes))
         return output
 
-    def _name(self, kind: str) -> str:
-        return f"{self._prefix}{kind}{len(self.nodes) + len(self.constants)}"
+    def _constant(self, given: ArrayLike) -> str:
+        name, values = f"c{len(self.constants)}", np.ascontiguousarray(given, dtype=np.float64)
+        self.constants.append(self._onnx.numpy_helper.from_array(values, name))
+        return name
 
 
 # The mean of a censored normal variable, by operators that every runtime has in double precision.
@@ -117,7 +88,7 @@ def censored_mean(
     --------
     >>> graph, bounds = Graph(), (np.zeros(1), np.full(1, np.inf))
     >>> _ = censored_mean(graph, "score", np.ones(1), *bounds)
-    >>> sorted({node.operator for node in graph.nodes})
+    >>> sorted({node.op_type for node in graph.nodes})
     ['Abs', 'Add', 'Div', 'Exp', 'Max', 'Min', 'Mul', 'Sub']
     """
     mean = clip(graph, score, lower, upper)
@@ -208,7 +179,7 @@ def tree_scores(graph: Graph, features: str, trees: Trees) -> str:
         target_weights_as_tensor=numpy_helper.from_array(trees.value[is_leaf], "values"),
         **{name: values.tolist() for name, values in lists.items()},
     )
-    return graph.add("Add", graph.add("Cast", sums, to=DOUBLE), trees.start)
+    return graph.add("Add", graph.add("Cast", sums, to=_DOUBLE), trees.start)
 
 
 # The mean under any other noise: a function of the score alone, from a table of cubic pieces.
@@ -270,16 +241,7 @@ def _cubics(
 # From features to a prediction, node by node.
 
 
-def write_prediction(
-    graph: Graph,
-    X: str,
-    model: Any,
-    kind: Output,
-    *,
-    output: str,
-    element_type: int,
-    q: float = 0.5,
-) -> None:
+def write_prediction(graph: Graph, model: Any, kind: Output, q: float = 0.5) -> str:
     """Add the nodes that predict (N, T) from features (N, D).
 
     All is computed in double precision and rounded once, at the end: an intercept may be the
@@ -289,12 +251,8 @@ def write_prediction(
     Parameters
     ----------
     graph : Graph
-    X, output : str
-        Names of what is read and written.
     model : fitted estimator
     kind : {"mean", "clip", "latent", "p_lower", "p_upper", "quantile"}
-    element_type : int
-        Of the output, as ONNX numbers it.
     q : float
         Which quantile.
 
@@ -303,11 +261,12 @@ def write_prediction(
     >>> from deeptobit import TobitRegressor
     >>> model = TobitRegressor(upper=9.0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 3.0, 5.0, 9.0])
     >>> graph = Graph()
-    >>> write_prediction(graph, "X", model, "clip", output="clip", element_type=1)
-    >>> [node.operator for node in graph.nodes]
-    ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
+    >>> write_prediction(graph, model, "clip")
+    'Min4'
+    >>> [node.op_type for node in graph.nodes]
+    ['Cast', 'MatMul', 'Add', 'Max', 'Min']
     """
-    if kind in OF_NOISE[1:] and model.noise_.name != "gaussian":
+    if kind in ("p_lower", "p_upper", "quantile") and model.noise_.name != "gaussian":
         raise ValueError(
             f"the output {kind!r} can be exported to ONNX for Gaussian noise; this model has "
             f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='mean'"
@@ -317,7 +276,7 @@ def write_prediction(
     else:
         layers = [([model.coef_.T], model.intercept_)]
     score, bounds = "", (model.lower_, model.upper_)
-    features = inputs = graph.add("Cast", X, to=DOUBLE)
+    features = inputs = graph.add("Cast", "X", to=_DOUBLE)
     trees = vars(model).get("trees_")
     if trees is not None:
         inputs = graph.add("Concat", tree_scores(graph, features, trees), features, axis=1)
@@ -340,17 +299,10 @@ def write_prediction(
         score = bound_proba(graph, score, model.sigma_, bounds[upper], upper=upper)
     if kind == "quantile":
         score = clip(graph, graph.add("Add", score, model.sigma_ * norm.ppf(q)), *bounds)
-    graph.add("Cast", score, to=element_type, output=output)
+    return score
 
 
 # The file.
-
-
-def write_onnx(
-    model: Any, path: str | os.PathLike[str], kind: Output, precision: Precision, q: float = 0.5
-) -> None:
-    """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
-    write_whole(Path(path), [onnx_bytes(model, kind, precision, q)])
 
 
 def onnx_bytes(model: Any, kind: Output, precision: Precision, q: float = 0.5) -> bytes:
@@ -369,22 +321,19 @@ def onnx_bytes(model: Any, kind: Output, precision: Precision, q: float = 0.5) -
     '[null]'
     """
     check_is_fitted(model)
-    element_type = {"float32": FLOAT, "float64": DOUBLE}.get(precision)
+    element_type = {"float32": _FLOAT, "float64": _DOUBLE}.get(precision)
     if element_type is None:
         raise ValueError(f"dtype must be 'float32' or 'float64'; got {precision!r}")
     if precision == "float32":
         _check_resolution(model)
     onnx = require("onnx", _EXTRA)
     helper, graph = onnx.helper, Graph()
-    write_prediction(graph, "X", model, kind, output=kind, element_type=element_type, q=q)
+    graph.add("Cast", write_prediction(graph, model, kind, q), to=element_type, output=kind)
     sizes = {"X": model.n_features_in_, kind: len(model.target_names_)}
     info = helper.make_tensor_value_info
     given, predicted = (info(at, element_type, ["batch", n]) for at, n in sizes.items())
-    nodes = [helper.make_node(at, read, [out], **more) for at, read, out, more in graph.nodes]
-    array = onnx.numpy_helper.from_array
-    constants = [array(value, name) for name, value in graph.constants.items()]
     proto = helper.make_model(
-        helper.make_graph(nodes, "deeptobit", [given], [predicted], constants),
+        helper.make_graph(graph.nodes, "deeptobit", [given], [predicted], graph.constants),
         opset_imports=[
             helper.make_opsetid("", _OPERATOR_SET),
             helper.make_opsetid(_TREE_DOMAIN, _TREE_OPERATOR_SET),
@@ -418,83 +367,4 @@ def _check_resolution(model: Any) -> None:
             raise ValueError(
                 f"target {name!r} lies between {lower:.10g} and {upper:.10g}, which single "
                 "precision does not resolve; pass dtype='float64'"
-            )
-
-
-# A step of a scikit-learn pipeline, converted by skl2onnx.
-
-
-def register_skl2onnx() -> None:
-    """Make skl2onnx convert pipelines, searches and ensembles in which these estimators predict.
-
-    Call it once before ``skl2onnx.to_onnx``. The step predicts what its ``predict`` does;
-    ``options={SubspaceNetworkRegressor: {"kind": "clip"}}`` (or ``id(step)`` for the class)
-    chooses another kind. The output has shape (batch, T), in single precision unless the
-    features come in double.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onnx.reference import ReferenceEvaluator
-    >>> from skl2onnx import to_onnx
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from deeptobit import TobitRegressor
-    >>> from deeptobit.estimators import register_skl2onnx
-    >>> X = np.arange(20.0, dtype=np.float32)[:, None]
-    >>> y = np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10)
-    >>> pipeline = make_pipeline(StandardScaler(), TobitRegressor(upper=10)).fit(X, y)
-    >>> register_skl2onnx()
-    >>> graph = ReferenceEvaluator(to_onnx(pipeline, X))
-    >>> bool(np.abs(graph.run(None, {"X": X})[0][:, 0] - pipeline.predict(X)).max() < 1e-4)
-    True
-    """
-    skl2onnx = require("skl2onnx", _EXTRA)
-    for cls in ESTIMATORS:
-        name, options = f"Deeptobit{cls.__name__}", {"kind": list(get_args(Kind))}
-        skl2onnx.update_registered_converter(cls, name, _set_shape, _convert, options=options)
-
-
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of a step to the graph of its pipeline."""
-    _check_predicts(scope, operator)
-    estimator, target = operator.raw_operator, operator.outputs[0]
-    options = container.get_options(estimator, {"kind": None})
-    graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
-    X, output = operator.inputs[0].full_name, target.full_name
-    kind = options["kind"] or estimator.prediction
-    element_type = DOUBLE if _is_double(target) else FLOAT
-    write_prediction(graph, X, estimator, kind, output=output, element_type=element_type)
-    for name, value in graph.constants.items():
-        container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
-    for node in graph.nodes:
-        more = dict(node.attributes)
-        if more.pop("domain", ""):
-            more |= {"op_domain": _TREE_DOMAIN, "op_version": _TREE_OPERATOR_SET}
-        container.add_node(node.operator, list(node.inputs), node.output, **more)
-
-
-def _set_shape(operator: Any) -> None:
-    """(batch, T), in double precision if the features are, else in single."""
-    types, features = require("skl2onnx.common.data_types", _EXTRA), operator.inputs[0]
-    kind = types.DoubleTensorType if _is_double(features) else types.FloatTensorType
-    n_tasks = len(operator.raw_operator.target_names_)
-    operator.outputs[0].type = kind([features.get_first_dimension(), n_tasks])
-
-
-def _is_double(variable: Any) -> bool:
-    types = require("skl2onnx.common.data_types", _EXTRA)
-    return isinstance(variable.type, types.DoubleTensorType)
-
-
-def _check_predicts(scope: Any, operator: Any) -> None:
-    """Refuse a model whose ``transform`` is meant: a step that others follow."""
-    estimator, written = operator.raw_operator, operator.outputs[0]
-    for other in scope.operators.values():
-        followed = any(written is variable for variable in other.inputs)
-        parts = getattr(other.raw_operator, "estimators_", [])
-        if followed and not any(estimator is part for part in parts):
-            raise NotImplementedError(
-                f"{type(estimator).__name__} is followed by another step, which sees its "
-                "transform; only its predict can be converted"
             )

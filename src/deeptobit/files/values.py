@@ -1,8 +1,7 @@
 """Python values as plain state and back, with their types.
 
 JSON and arrays have no tuples, objects or NumPy scalars. These become dicts with the key ``"is"``:
-``{"is": "tuple", "items": […]}``, ``{"is": "StudentT", "fields": {"df": 4.0}}``. An array that
-occurs again is stored once: ``{"is": "same", "as": 3}`` is the array with number 3.
+``{"is": "tuple", "items": […]}``, ``{"is": "StudentT", "fields": {"df": 4.0}}``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,6 @@ import numpy as np
 from deeptobit.exceptions import ModelFileError
 
 _UNSOUND = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
-_LONGEST_RANGE = 10_000
 _KEYS = (str, int, float, bool, type(None))
 
 
@@ -64,71 +62,59 @@ def by_fields(cls: type, **hints: Any) -> SavedClass:
     return SavedClass(cls, lambda value: {name: getattr(value, name) for name in hints}, make)
 
 
-class Packer:
-    """Values to plain state.
+# What JSON and arrays have no word for, by its ``"is"``; the fields stand beside it.
+_BUILT_IN = {
+    "tuple": SavedClass(tuple, lambda value: {"items": [*value]}, lambda at: tuple(at["items"])),
+    "dict": SavedClass(
+        dict, lambda value: {"items": [*map(list, value.items())]}, lambda at: dict(at["items"])
+    ),
+    "objects": SavedClass(
+        np.ndarray,
+        lambda value: {"items": [*value]},
+        lambda at: np.fromiter(at["items"], dtype=object),
+    ),
+    "scalar": SavedClass(
+        np.generic, lambda value: {"value": np.asarray(value)}, lambda at: at["value"][()]
+    ),
+}
+
+
+def pack(value: Any, classes: Mapping[str, SavedClass], where: str = "value") -> Any:
+    """Values to plain state; ``where`` names the value in errors. A range becomes a list.
 
     Examples
     --------
-    >>> Packer({}).pack({"nll": (1.5, 2.5), "rank": 3})
+    >>> pack({"nll": (1.5, 2.5), "rank": 3}, {})
     {'nll': {'is': 'tuple', 'items': [1.5, 2.5]}, 'rank': 3}
     """
-
-    def __init__(self, classes: Mapping[str, SavedClass]) -> None:
-        self._classes = {saved.cls: (name, saved) for name, saved in classes.items()}
-        # By identity, and with the array itself: an id is not used again while its object lives.
-        self._arrays: dict[int, tuple[int, Any]] = {}
-
-    def pack(self, value: Any, where: str = "value") -> Any:
-        """Plain state; ``where`` names the value in errors."""
-        kind = type(value)
-        if kind in _KEYS:
+    kind = type(value)
+    if kind in _KEYS:
+        return value
+    if kind is np.str_:
+        return str(value)
+    if kind in (list, range):
+        return [pack(item, classes, f"{where}[{index}]") for index, item in enumerate(value)]
+    if kind is dict and all(type(key) is str and key != "is" and key[:1] != "$" for key in value):
+        return {key: pack(item, classes, f"{where}[{key!r}]") for key, item in value.items()}
+    name = "scalar" if isinstance(value, np.generic) else kind.__name__
+    if kind is np.ndarray:
+        if value.dtype.kind in "biufU":
             return value
-        if kind is np.str_:
-            return str(value)
-        if kind in self._classes:
-            name, saved = self._classes[kind]
-            taken = saved.take(value).items()
-            fields = {key: self.pack(item, f"{where}.{key}") for key, item in taken}
-            return {"is": name, "fields": fields}
-        if isinstance(value, np.generic) and value.dtype.kind in "biuf":
-            return {"is": "scalar", "value": np.asarray(value)}
-        if kind is np.ma.MaskedArray:
-            return {"is": "masked", "parts": self.pack([value.data, np.ma.getmaskarray(value)])}
-        if isinstance(value, np.ndarray):
-            return self._pack_array(value, where)
-        if kind in (list, tuple):
-            items = self._pack_each(value, where)
-            return items if kind is list else {"is": "tuple", "items": items}
-        if kind is range:
-            return {"is": "range", "ends": [value.start, value.stop, value.step]}
-        if kind is dict:
-            return self._pack_dict(value, where)
-        raise TypeError(
-            f"{where} is of type {kind.__name__}, and cannot be saved: a model file holds numbers, "
-            "text, arrays and classes of deeptobit, nothing that would have to be executed. "
-            f"Before saving, replace it with set_params by {_advice(value)}"
-        )
-
-    def _pack_each(self, items: Any, where: str) -> list[Any]:
-        return [self.pack(item, f"{where}[{index}]") for index, item in enumerate(items)]
-
-    def _pack_dict(self, value: dict[Any, Any], where: str) -> dict[str, Any]:
-        if not all(isinstance(key, _KEYS) for key in value):
-            raise TypeError(f"{where} has keys that are neither text nor numbers")
-        items = {key: self.pack(item, f"{where}[{key!r}]") for key, item in value.items()}
-        if "is" not in items and all(type(key) is str for key in items):
-            return items
-        return {"is": "dict", "items": [[key, item] for key, item in items.items()]}
-
-    def _pack_array(self, array: Any, where: str) -> Any:
-        if id(array) in self._arrays:
-            return {"is": "same", "as": self._arrays[id(array)][0]}
-        if array.dtype.kind == "O" and array.ndim == 1:
-            return {"is": "objects", "items": self._pack_each(array.tolist(), where)}
-        if array.dtype.kind not in "biufU":
-            raise TypeError(f"{where} is an array of type {array.dtype}, which cannot be saved")
-        self._arrays[id(array)] = len(self._arrays), array
-        return array
+        if value.dtype.kind != "O" or value.ndim != 1:
+            raise TypeError(f"{where} is an array of type {value.dtype}, which cannot be saved")
+        name = "objects"
+    if name in _BUILT_IN:
+        parts = _BUILT_IN[name].take(value).items()
+        return {"is": name} | {key: pack(item, classes, where) for key, item in parts}
+    if name in classes and classes[name].cls is kind:
+        taken = classes[name].take(value).items()
+        fields = {key: pack(item, classes, f"{where}.{key}") for key, item in taken}
+        return {"is": name, "fields": fields}
+    raise TypeError(
+        f"{where} is of type {name}, and cannot be saved: a model file holds numbers, text, "
+        "arrays and classes of deeptobit, nothing that would have to be executed. Before saving, "
+        f"replace it with set_params by {_advice(value)}"
+    )
 
 
 def _advice(value: Any) -> str:
@@ -140,76 +126,35 @@ def _advice(value: Any) -> str:
     return "one of these, or keep the model with pickle"
 
 
-class Unpacker:
+def unpack(plain: Any, classes: Mapping[str, SavedClass]) -> Any:
     """Plain state to values; what is not sound is a :class:`ModelFileError`.
 
     Examples
     --------
-    >>> Unpacker({}).unpack({"nll": {"is": "tuple", "items": [1.5, 2.5]}, "rank": 3})
+    >>> unpack({"nll": {"is": "tuple", "items": [1.5, 2.5]}, "rank": 3}, {})
     {'nll': (1.5, 2.5), 'rank': 3}
     """
-
-    def __init__(self, classes: Mapping[str, SavedClass]) -> None:
-        self._classes = classes
-        self._arrays: list[Any] = []
-
-    def unpack(self, plain: Any) -> Any:
-        """The value that was packed."""
-        if isinstance(plain, np.ndarray):
-            self._arrays.append(plain)
-            return plain
-        if isinstance(plain, list):
-            return [self.unpack(item) for item in plain]
-        if not isinstance(plain, dict):
-            return plain
-        if "is" not in plain:
-            return {key: self.unpack(item) for key, item in plain.items()}
-        tag = plain["is"]
-        if not isinstance(tag, str):
-            raise ModelFileError("it holds something without a name")
-        match plain:
-            case {"as": int(number)} if tag == "same" and 0 <= number < len(self._arrays):
-                return self._arrays[number]
-            case {"items": list(items)} if tag == "tuple":
-                return tuple(self.unpack(items))
-            case {"value": np.ndarray(shape=()) as value} if tag == "scalar":
-                return value[()]
-            case {"ends": [int(start), int(stop), int(step)]} if tag == "range" and step:
-                if len(found := range(start, stop, step)) <= _LONGEST_RANGE:
-                    return found
-                raise ModelFileError("a range in it is longer than any setting")
-            case {"items": list(pairs)} if tag == "dict":
-                return self._unpack_dict(pairs)
-            case {"items": list(items)} if tag == "objects":
-                array = np.empty(len(items), dtype=object)
-                for index, item in enumerate(items):
-                    array[index] = self.unpack(item)
-                return array
-            case {"parts": list(parts)} if tag == "masked":
-                match self.unpack(parts):
-                    case [np.ndarray() as data, np.ndarray(dtype=np.dtype(kind="b")) as mask]:
-                        if data.shape == mask.shape:
-                            return np.ma.MaskedArray(data, mask=mask)
-                raise ModelFileError("a masked array and its mask differ in shape")
-            case {"fields": dict(fields)} if tag in self._classes:
-                values = {field: self.unpack(item) for field, item in fields.items()}
-                try:
-                    return self._classes[tag].make(values)
-                except ModelFileError:
-                    raise
-                except _UNSOUND as error:
-                    raise ModelFileError(f"its {tag} is not sound: {error}") from None
-        raise ModelFileError(f"it holds something unknown ({tag[:80]!r})")
-
-    def _unpack_dict(self, pairs: list[Any]) -> dict[Any, Any]:
-        found = {}
-        for pair in pairs:
-            match pair:
-                case [None | bool() | int() | float() | str() as key, item]:
-                    found[key] = self.unpack(item)
-                case _:
-                    raise ModelFileError("a dict in it is not made of keys and values")
+    if isinstance(plain, list):
+        return [unpack(item, classes) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    found = {key: unpack(item, classes) for key, item in plain.items() if key != "is"}
+    if "is" not in plain:
         return found
+    name = plain["is"]
+    if not isinstance(name, str):
+        raise ModelFileError("it holds something without a name")
+    saved, fields = classes.get(name), found.get("fields")
+    if name in _BUILT_IN:
+        saved, fields = _BUILT_IN[name], found
+    if saved is None or not isinstance(fields, dict):
+        raise ModelFileError(f"it holds something unknown ({name[:80]!r})")
+    try:
+        return saved.make(fields)
+    except ModelFileError:
+        raise
+    except _UNSOUND as error:
+        raise ModelFileError(f"its {name} is not sound: {error}") from None
 
 
 # Whether values from a file are what their owner declares.
@@ -307,24 +252,16 @@ shape (2, 4)
 _KEY_WORDS = 624  # of the Mersenne twister
 
 
-def _take_random_state(value: np.random.RandomState) -> dict[str, Any]:
-    state: Any = value.get_state(legacy=False)
-    if state.pop("bit_generator") != "MT19937":
-        raise TypeError("a RandomState can be saved only with its own generator, MT19937")
-    inner = state.pop("state")
-    return {"key": inner["key"], "position": inner["pos"], **state}
-
-
 def _make_random_state(found: dict[str, Any]) -> np.random.RandomState:
-    """The generator of these fields; compiled code reads its key at any position it is given."""
-    key, position = found["key"], found["position"]
-    if not (isinstance(key, np.ndarray) and key.shape == (_KEY_WORDS,) and key.dtype == np.uint32):
-        raise ValueError("its key is not that of a Mersenne twister")
+    """The generator of a state; compiled code reads its key at any position it is given."""
+    position = found["state"]["pos"]
     if not (fits(position, int) and 0 <= position <= _KEY_WORDS):
         raise ValueError("its position lies outside of its key")
     value = np.random.RandomState()
-    value.set_state(("MT19937", key, position, found["has_gauss"], found["gauss"]))
+    value.set_state(found)
     return value
 
 
-RANDOM_STATE = SavedClass(np.random.RandomState, _take_random_state, _make_random_state)
+RANDOM_STATE = SavedClass(
+    np.random.RandomState, lambda value: dict(value.get_state(legacy=False)), _make_random_state
+)

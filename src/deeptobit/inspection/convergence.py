@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from deeptobit.inspection import style
 from deeptobit.inspection.heatmaps import map_height
-from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION, Axes
+from deeptobit.inspection.style import BLUE, CYCLE, SMALL, VERMILION, Axes
 
 _NOTHING = {
     "evidence": "this model was chosen by cross-validation; members_ has the candidates",
@@ -117,23 +117,16 @@ def draw_steps(
     --------
     >>> from matplotlib.figure import Figure
     >>> ax = draw_steps(["MMSE", "ADAS"], [4, 100], [True, False], ax=Figure().subplots())
-    >>> ax.get_legend_handles_labels()[1]
-    ['converged', 'not converged']
+    >>> [(label.get_text(), int(bar.get_width()))
+    ...  for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)]
+    [('MMSE', 4), ('ADAS', 100)]
     """
-    steps, good = np.asarray(n_iter), np.asarray(converged, dtype=bool)
-    ax = style.axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
-    rows = np.arange(len(steps))
-    ax.hlines(rows, 0, steps, color=LIGHT, linewidth=1.0, zorder=1)
-    for chosen, marker, color, label in (
-        (good, "o", BLUE, "converged"),
-        (~good, "X", VERMILION, "not converged"),
-    ):
-        if chosen.any():
-            ax.scatter(steps[chosen], rows[chosen], s=24, marker=marker, color=color, label=label)
+    rows = np.arange(len(names))
+    ax = style.axes_or_new(ax, 5.0, 1.0 + map_height(len(names)))
+    ax.barh(rows, n_iter, height=0.5, color=np.where(converged, BLUE, VERMILION).tolist())
     ax.set_yticks(rows, [style.shorten(name) for name in names], fontsize=SMALL)
-    ax.set(xlabel="Newton steps", xlim=(0.0, 1.08 * max(float(steps.max()), 1.0)))
+    ax.set_xlabel("Newton steps" if np.all(converged) else "Newton steps (red: not converged)")
     ax.locator_params(axis="x", integer=True)
     ax.invert_yaxis()
-    style.legend_above(ax)
     style.open_frame(ax)
     return ax

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray, refuse_dates, without_mask
 from deeptobit.likelihood import Predictive, of_tasks
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import BoundsLike, CensoredTargets, by_entry
 
 TargetsLike: TypeAlias = ArrayLike | CensoredTargets
 
@@ -47,19 +47,8 @@ def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> Float
     array([[1.],
            [2.]])
     """
-    columns = tuple(str(name) for name in getattr(P, "columns", ()))
-    if columns != targets.names and sorted(columns) == sorted(targets.names):
-        raise ValueError(
-            f"the columns of {what} are the targets in another order: {', '.join(columns)} against "
-            f"{', '.join(targets.names)}"
-        )
-    values = np.asarray(without_mask(P), dtype=np.float64)
-    given = values.shape
-    if values.ndim == 1 and targets.shape[1] == 1:
-        values = values[:, None]
-    if values.shape != targets.shape:
-        expected = targets.shape[:1] if targets.one_dimensional else targets.shape
-        raise ValueError(f"Y has shape {expected} but {what} has shape {given}")
+    given = np.asarray(without_mask(P), dtype=np.float64)
+    values = by_entry(P, given, targets.shape, targets.names, what)
     for row, task in np.argwhere(~np.isfinite(values))[:1].tolist():
         raise ValueError(
             f"{what} is {values[row, task]:g} for target {targets.names[task]!r} in row {row}; "

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
+from deeptobit.arrays import (
+    BoolArray,
+    FloatArray,
+    column_names,
+    first_not_a_number,
+    refuse_dates,
+    without_mask,
+)
 
 _LARGEST = 1e150  # beyond this, squares overflow
 _ROWS_SHOWN = 5
@@ -42,8 +49,8 @@ def task_bounds(
     >>> task_bounds(0, {"MMSE": 30}, ["MMSE", "errors"])
     (array([0., 0.]), array([30., inf]))
     """
-    low = _one_per_task(lower, names, "lower")
-    high = _one_per_task(upper, names, "upper")
+    low = _one_bound_per_task(lower, names, "lower")
+    high = _one_bound_per_task(upper, names, "upper")
     for task in np.flatnonzero(~(low < high)).tolist():
         raise ValueError(
             f"target {names[task]!r}: the lower bound {low[task]:g} is not below the upper bound "
@@ -108,21 +115,9 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     array([[0.5],
            [0.1]])
     """
-    columns = [str(name) for name in getattr(bound, "columns", names)]
-    if columns != list(names) and sorted(columns) == sorted(names):
-        raise ValueError(
-            f"the columns of {side} are {', '.join(columns)}, but the targets are "
-            f"{', '.join(names)}, in this order"
-        )
-    shape = (n_samples, len(names))
-    entries = _bounds_as_floats(bound, side)
-    if entries.ndim == 1 and shape[1] == 1:
-        entries = entries[:, None]
-    if entries.shape != shape:
-        raise ValueError(
-            f"{side} holds one bound per entry and must have the shape of Y, {shape}; "
-            f"got {entries.shape}"
-        )
+    entries = by_entry(
+        bound, _as_floats(bound, side, _open(side)), (n_samples, len(names)), names, side
+    )
     if np.isnan(entries).any():
         row, task = np.argwhere(np.isnan(entries))[0]
         raise ValueError(
@@ -132,29 +127,57 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     return entries
 
 
-def _one_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
-    bound = by_target(bound, names, side)
-    if isinstance(bound, dict):
-        unknown = [name for name in bound if name not in names]
-        if unknown:
-            raise ValueError(
-                f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
-                f"the targets are {', '.join(map(repr, names))}"
-            )
-        bound = [bound.get(name) for name in names]
-    values = _bounds_as_floats(bound, side)
-    if values.ndim == 0:
-        values = np.full(len(names), values)
-    if values.shape != (len(names),):
+def by_entry(
+    given: Any, values: FloatArray, shape: tuple[int, int], names: Sequence[str], what: str
+) -> FloatArray:
+    """The values that are given for every entry of Y, (N, T), in the order of the targets."""
+    columns = [str(name) for name in getattr(given, "columns", names)]
+    if columns != list(names) and sorted(columns) == sorted(names):
         raise ValueError(
-            f"{side} must be a number, a dict by target name or one value per target "
-            f"({len(names)}); got {values.size} values of shape {values.shape}"
+            f"the columns of {what} are {', '.join(columns)}, but the targets are "
+            f"{', '.join(names)}, in this order"
         )
+    found = values[:, None] if values.ndim == 1 and shape[1] == 1 else values
+    if found.shape != shape:
+        raise ValueError(f"{what} must have the shape of Y, {shape}; got {values.shape}")
+    return found
+
+
+def _one_bound_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
+    values = one_per_task(bound, names, side, default=_open(side))
     if np.isnan(values).any():
         name = names[int(np.flatnonzero(np.isnan(values))[0])]
         raise ValueError(f"{side} bound of target {name!r} is NaN; use None for an open side")
     _refuse_large(values[None], names, side)
     return values
+
+
+def one_per_task(values: Any, names: Sequence[str], what: str, default: float) -> FloatArray:
+    """Numbers (T,) from one number, one per task, or a dict by target name; None is the default.
+
+    Examples
+    --------
+    >>> one_per_task({"MMSE": 30}, ["MMSE", "ADAS"], "upper", np.inf)
+    array([30., inf])
+    """
+    values = by_target(values, names, what)
+    if isinstance(values, dict):
+        unknown = [name for name in values if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{what} names unknown target(s) {', '.join(map(repr, unknown))}; "
+                f"the targets are {', '.join(map(repr, names))}"
+            )
+        values = [values.get(name) for name in names]
+    found = _as_floats(values, what, default)
+    if found.ndim == 0:
+        found = np.full(len(names), found)
+    if found.shape != (len(names),):
+        raise ValueError(
+            f"{what} must be a number, a dict by target name or one value per target "
+            f"({len(names)}); got {found.size} values of shape {found.shape}"
+        )
+    return found
 
 
 def _is_series(values: Any) -> bool:
@@ -171,14 +194,17 @@ def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
         )
 
 
-def _bounds_as_floats(bound: object, side: str) -> FloatArray:
-    """The numbers in an array of their own; None is an open side."""
-    values = np.asarray(without_mask(bound), dtype=object)
-    open_side = -np.inf if side == "lower" else np.inf
+def _open(side: str) -> float:
+    return -np.inf if side == "lower" else np.inf
+
+
+def _as_floats(given: object, what: str, default: float) -> FloatArray:
+    """The numbers in an array of their own; None is the default."""
+    values = np.asarray(without_mask(given), dtype=object)
     try:
-        return np.where(values == np.array(None), open_side, values).astype(np.float64)
+        return np.where(values == np.array(None), default, values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
+        raise ValueError(f"{what} must hold numbers or None; got {given!r}") from None
 
 
 def censor(
@@ -316,23 +342,9 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
         if not np.iscomplexobj(values):
             return np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{what} must hold numbers (NaN where missing); {_first_not_a_number(Y)}"
-        ) from None
+        found, where = first_not_a_number(Y), "its rows have different lengths"
+        if found is not None:
+            (row, *column), value = found
+            where = f"found {value!r} at row {row}" + "".join(f", column {at}" for at in column)
+        raise ValueError(f"{what} must hold numbers (NaN where missing); {where}") from None
     raise ValueError(f"Complex data not supported in {what}")
-
-
-def _first_not_a_number(Y: Any) -> str:
-    """Name the first entry that is not a number."""
-    try:
-        frame = np.asarray(Y, dtype=object)
-    except ValueError:
-        return "its rows have different lengths"
-    for index, value in np.ndenumerate(frame):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return f"found {value!r} at row {index[0]}" + (
-                f", column {index[1]}" if len(index) > 1 else ""
-            )
-    return "its rows have different lengths"

@@ -169,8 +169,8 @@ def test_other_files_are_refused(fitted: FittedStudy, tmp_path: Path) -> None:
     fitted.model.save(path)
     with pytest.raises(ModelFileError, match="where a 'study' is wanted"):
         load_fitted(path)
-    write_state(path, "study", {"model": {"version": 99, "model": {"is": "NextRegressor"}}})
-    with pytest.raises(ModelFileError, match="cannot be loaded: its model has version 99"):
+    write_state(path, "study", {"model": {"model": {"is": "NextRegressor"}}})
+    with pytest.raises(ModelFileError, match="cannot be loaded: it holds no model"):
         load_fitted(path)
     write_state(path, "study", {"rows": 100})
     with pytest.raises(ModelFileError, match="comes from another version of deeptobit"):

@@ -221,7 +221,8 @@ def data_of_cohort(cohort: "deeptobit.datasets.Cohort", name: str) -> Evaluation
     ((50, 138), (50, 30), True)
     """
     targets = CensoredTargets.from_bounds(cohort.Y, cohort.lower, cohort.upper)
-    groups = cohort.groups if len(set(cohort.groups)) < len(cohort.groups) else None
+    people = cohort.X.index
+    groups = None if people.is_unique else people.to_numpy()
     return EvaluationData(name, cohort.X.to_numpy(dtype=np.float64), targets, groups)
 
 

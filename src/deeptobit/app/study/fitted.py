@@ -23,7 +23,7 @@ from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files.values import Packer, Unpacker, by_fields
+from deeptobit.files.values import by_fields, pack, unpack
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -142,7 +142,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     # Their evidence names rows.
     parts["findings"] = tuple(one._replace(evidence="", edits=()) for one in fitted.findings)
     del parts["model"]
-    state = {"model": estimators.estimator_state(model), "study": Packer(_CLASSES).pack(parts)}
+    state = {"model": estimators.estimator_state(model), "study": pack(parts, _CLASSES)}
     files.write_state(path, KIND, state)
 
 
@@ -159,7 +159,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
     Traceback (most recent call last):
         ...
     deeptobit.exceptions.ModelFileError: ...letter.md cannot be loaded: it is not a deeptobit model
-    file
+    file, or is damaged (...)
     """
     kind = Path(path).suffix.lower()
     if kind == ".toml":
@@ -172,7 +172,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
     _, state = files.read_state(path, KIND)
     try:
         model: Any = estimators.estimator_from_state(state["model"])
-        return FittedStudy(model=model, **Unpacker(_CLASSES).unpack(state["study"]))
+        return FittedStudy(model=model, **unpack(state["study"], _CLASSES))
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
