@@ -294,6 +294,19 @@ def make_visits(n_people: int, n_visits: int, n_tasks: int, seed: int = 0) -> Co
     return Cohort(X, np.clip(latent, -1.0, 2.5), person, time, -1.0, 2.5)
 
 
+def make_items(n_people: int, n_visits: int, n_tasks: int, seed: int = 0) -> Cohort:
+    """Items from 0 to 4 that share their people's level and slope, nine of ten entries at 0."""
+    rng = np.random.default_rng(seed)
+    cohort = make_visits(n_people, n_visits, n_tasks, seed)
+    person, time = cohort.person, cohort.time
+    level, own = 3.0 * rng.normal(size=(n_people, 1)), 1.2 * rng.normal(size=(n_people, n_tasks))
+    latent = level[person] * rng.uniform(0.5, 1.2, n_tasks) + own[person] - 2.0
+    latent += 0.5 * rng.normal(size=(n_people, 1))[person] * time[:, None]
+    latent += 0.7 * rng.normal(size=(len(person), 1)) + rng.normal(size=latent.shape)
+    Y = np.clip(np.floor(latent), 0.0, 4.0)
+    return cohort._replace(Y=Y, lower=0.0, upper=4.0)
+
+
 def timed_fit(cohort: Cohort, **settings: Any) -> tuple[float, MixedTobitRegressor]:
     """Processor seconds of a fit with given settings, and the model."""
     factors: Any = {"person_rank": 1, "visit_rank": 1, "shrinkage": 0.0, "alpha": 0.0, **settings}
@@ -320,6 +333,9 @@ def seconds() -> Iterator[Number]:
     tall, _ = timed_fit(make_visits(500, 5, 16))
     yield Number("time for twice the people", wide / base, 2.3, "at most")
     yield Number("time for twice the outcomes", tall / base, 6.0, "at most")
+    items = make_items(200, 4, 9)
+    taken, _ = timed_fit(items, random_effects="auto", **dict.fromkeys(ALONE, "auto"))
+    yield Number("seconds of auto, nine items mostly at a bound", taken, 60.0, "at most")
     new = make_visits(1000, 5, 8, seed=1)
     started = process_time()
     model.condition(new.X, new.Y, groups=new.person + 10_000, time=new.time)
