@@ -105,7 +105,7 @@ def solve(
         watch(f"evaluation {next(numbers)}, objective {found:.6f}")
         return found, unit * gradient
 
-    def end_if_flat(_: FloatArray) -> None:
+    def end_if_flat(xk: Any) -> None:
         if norm <= tol:
             raise StopIteration
 
