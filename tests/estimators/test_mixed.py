@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
-from benchmarks.visits import estimates, integrated_log_likelihood
+from benchmarks.visits import distance_to_maximum, estimates, integrated_log_likelihood
 from deeptobit import CensoredTargets, MixedTobitRegressor, TobitRegressor, load
 from deeptobit.exceptions import CensoringWarning
 
@@ -82,6 +82,7 @@ def test_quadrature_is_at_a_maximum_that_glmmadaptive_stops_short_of() -> None:
     assert model.log_likelihood_ == pytest.approx(ours, abs=1e-8)
     assert 1e-5 < ours - at_reference < 1e-4
     np.testing.assert_allclose(estimates(model), estimates(finer), rtol=1e-7)
+    assert distance_to_maximum(estimates(model)) < 1e-6 < 1e-4 < distance_to_maximum(point)
 
 
 @pytest.mark.parametrize(("effects", "within"), [("intercept", 0.02), ("slope", 0.05)])
@@ -448,6 +449,7 @@ def test_a_variance_of_zero_is_a_result() -> None:
         ({"person_rank": 1.5}, {}, "person_rank must be 'auto' or a whole number"),
         ({"shrinkage": -1}, {}, "shrinkage must be 'auto' or at least 0"),
         ({"method": "quadrature"}, {}, "for models without factors"),
+        ({"n_nodes": 500}, {}, "n_nodes must be at most 300"),
         ({}, {"groups": np.arange(3)}, "groups must hold one label per row"),
         ({}, {"groups": [None] * 240}, "groups is missing in row 0"),
         ({}, {"time": np.full(240, np.nan)}, "time is missing or infinite in row 0"),

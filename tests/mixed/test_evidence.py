@@ -184,3 +184,22 @@ def test_far_tails_still_teach() -> None:
     assert found.unconverged == 0
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-3)
     np.testing.assert_allclose(found.pull, exact.pull, rtol=1e-2)
+
+
+def test_sites_that_are_kept_give_the_same_evidence_sooner() -> None:
+    problem, point = make_problem(bounds=(-0.5, 1.0), missing=0.1, n_people=40)
+    keeping, theta = problem.keeping_sites(), problem.pack(point)
+    for shift in (0.0, 0.3, 0.0):
+        value, gradient, _ = problem.evaluate(theta + shift)
+        roughly, by_roughly, unconverged = keeping.evaluate(theta + shift)
+        assert roughly == pytest.approx(value, abs=1e-8)
+        np.testing.assert_allclose(by_roughly, gradient, atol=1e-5)
+        assert unconverged == 0
+    assert problem.sites is None
+    assert keeping.where(np.arange(len(problem.features)) > 3).sites is None
+
+
+def test_squared_slopes_are_the_diagonal_of_their_products() -> None:
+    problem, point = make_problem(bounds=(-0.5, 1.0))
+    products = problem.squared_scores(point)
+    np.testing.assert_allclose(problem.score_squares(point), np.diag(products), rtol=1e-12)

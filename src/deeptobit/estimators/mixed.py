@@ -26,6 +26,7 @@ from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import Gaussian
 from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings
+from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import RowReader, Rows, RowSource, Shift, Standardised, SumMoments
 from deeptobit.targets import CensoredTargets
 
@@ -37,6 +38,7 @@ _CHOSEN: dict[str, tuple[Any, float, str]] = {
     "shrinkage": (Real, np.finfo(float).max, "at least 0, and finite"),
 }
 _MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
+_MOST_NODES = 300  # of which the weights are still numbers
 _FEW_FEATURES = 3  # for which the smaller number is enough
 
 
@@ -224,7 +226,8 @@ class MixedTobitRegressor(VisitRegressor):
             known = inputs.dense(matrix), targets.low, targets.high, weight, groups, time
             persons = people.PersonRows.read(people.VisitRows(*known))
             posed = self._pose(persons, targets, wanted)
-        solution, structure, tried = self._solve(posed, wanted)
+        with one_blas_thread():  # products are small: threads would only wait for each other
+            solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._forget(left_out=source is not None)
@@ -345,6 +348,8 @@ class MixedTobitRegressor(VisitRegressor):
         inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
         inputs.check_choice("method", self.method, get_args(Method))
         check_count("n_nodes", self.n_nodes)
+        if self.n_nodes > _MOST_NODES:
+            raise ValueError(f"n_nodes must be at most {_MOST_NODES}; got {self.n_nodes}")
         for name in {*_CHOSEN} - automatic:
             (kind, most, expected), value = _CHOSEN[name], params[name]
             if not (isinstance(value, kind) and 0 <= value <= most):

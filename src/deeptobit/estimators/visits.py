@@ -24,6 +24,7 @@ from deeptobit.exceptions import warn
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
+from deeptobit.runtime import one_blas_thread
 
 
 def _at_visits(method: Callable[..., Any]) -> Any:
@@ -33,7 +34,8 @@ def _at_visits(method: Callable[..., Any]) -> Any:
     def at_visits(
         self: Any, X: Any, *args: Any, groups: Any = None, time: Any = None, **others: Any
     ) -> Any:
-        return method(self._at(X, groups, time), X, *args, **others)
+        with one_blas_thread():  # products are those of a person
+            return method(self._at(X, groups, time), X, *args, **others)
 
     own = signature(at_visits, follow_wrapped=False).parameters
     given = [*signature(method).parameters.values(), own["groups"], own["time"]]
@@ -365,10 +367,11 @@ class VisitRegressor(CensoredRegressor):
         # Scores at z = (1, 0) and (0, 1) are the effects themselves.
         loads = np.moveaxis(mixed.person_loads(np.eye(q), effects), 0, 1)
         loads = (by_task @ loads).reshape(n_tasks * q, loads.shape[2])
-        found = [
-            self._people.posterior(person, effects).at(loads)
-            for person in range(len(self._people.labels))
-        ]
+        with one_blas_thread():
+            found = [
+                self._people.posterior(person, effects).at(loads)
+                for person in range(len(self._people.labels))
+            ]
         mean, variance = np.array(found).reshape(len(found), 2, n_tasks * q).transpose(1, 0, 2)
         error = np.sqrt(variance.ravel())
         names = self._people.labels, self.target_names_, self.effects_

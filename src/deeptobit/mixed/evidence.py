@@ -13,7 +13,7 @@ is that with the sites held fixed. All sums over people are additive: those in m
 of one shard.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, product
@@ -25,7 +25,7 @@ from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.likelihood import evaluate as likelihood
 
-_TOL, _SWEEPS = 1e-9, 200
+_TOL, _ROUGHLY, _SWEEPS = 1e-9, 1e-5, 200
 _MODE, _MOST_STEPS = 1e-10, 100  # of Newton's method, to the mode of an integrand
 S = TypeVar("S")  # anything that can be added up
 
@@ -136,9 +136,18 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    visits: Visits, mean: FloatArray, effects: Effects, *, n_nodes: int = 0, by_person: bool = False
+    visits: Visits,
+    mean: FloatArray,
+    effects: Effects,
+    *,
+    n_nodes: int = 0,
+    by_person: bool = False,
+    sites: FloatArray | None = None,
 ) -> Evidence:
-    """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
+    """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``.
+
+    With ``sites`` (2, N, T), τ and ν, propagation begins there, ends sooner and leaves its own.
+    """
     if n_nodes:
         return integrate(visits, mean, effects, n_nodes, by_person=by_person)
     from deeptobit.mixed import kernels  # compiled where they are needed
@@ -146,12 +155,16 @@ def evidence(
     n_people, width = len(visits.weight), sum(part.size for part in effects)
     if by_person:
         visits = visits._replace(weight=np.ones(n_people))
-    log_z, (pull, tau, nu) = np.empty(n_people), np.zeros((3, *mean.shape))
-    slopes, sweeps = np.zeros((n_people if by_person else 1, width)), np.empty(n_people, np.int64)
+    tau, nu = np.zeros((2, *mean.shape)) if sites is None else sites.copy()
+    log_z, pull, sweeps = np.empty(n_people), np.zeros_like(mean), np.empty(n_people, np.int64)
+    slopes = np.zeros((n_people if by_person else 1, width))
     found = log_z, pull, tau, nu, slopes, sweeps
-    kernels.propagate(visits, mean, effects, found, _TOL, _SWEEPS)
-    unconverged = int((sweeps < 0).sum())
-    return Evidence(log_z, pull, tau, nu, slopes if by_person else slopes[0], unconverged)
+    kernels.propagate(visits, mean, effects, found, _TOL if sites is None else _ROUGHLY, _SWEEPS)
+    settled = sweeps >= 0
+    if sites is not None:
+        sites[:] = np.where(visits.of_rows(settled)[:, None], (tau, nu), 0.0)
+    slopes, unconverged = slopes if by_person else slopes[0], int((~settled).sum())
+    return Evidence(log_z, pull, tau, nu, slopes, unconverged)
 
 
 def integrate(
@@ -263,6 +276,8 @@ class MixedProblem:
         Nodes of the quadrature; 0 for expectation propagation.
     beyond : PeopleBeyond, optional
         Everybody, where ``visits`` are but some of the people.
+    sites : array of shape (2, N, T), optional
+        Kept from one evaluation to the next; see :func:`evidence`.
     """
 
     visits: Visits
@@ -275,6 +290,7 @@ class MixedProblem:
     free_sigma: Any = True
     n_nodes: int = 0
     beyond: "PeopleBeyond | None" = None
+    sites: FloatArray | None = None
 
     @property
     def n_people(self) -> float:
@@ -325,7 +341,12 @@ class MixedProblem:
 
     def where(self, rows: BoolArray) -> "MixedProblem":
         """The problem of some rows (N,)."""
-        return replace(self, visits=self.visits.where(rows), features=self.features[rows])
+        visits, features = self.visits.where(rows), self.features[rows]
+        return replace(self, visits=visits, features=features, sites=None)
+
+    def keeping_sites(self) -> "MixedProblem":
+        """The same, faster and less exact, for comparisons: a value depends on those before it."""
+        return replace(self, sites=np.zeros((2, *self.visits.low.shape)))
 
     def mean(self, point: Point) -> FloatArray:
         """Fixed effects of the rows, (N, T)."""
@@ -333,8 +354,8 @@ class MixedProblem:
 
     def evidence(self, point: Point, *, by_person: bool = False) -> Evidence:
         """Evidence and its slopes at a point."""
-        mean, nodes = self.mean(point), self.n_nodes
-        return evidence(self.visits, mean, point.effects, n_nodes=nodes, by_person=by_person)
+        given: Any = {"n_nodes": self.n_nodes, "by_person": by_person, "sites": self.sites}
+        return evidence(self.visits, self.mean(point), point.effects, **given)
 
     def sums(self, point: Point) -> FloatArray:
         """Weighted sums over the people in memory, (P + 2,).
@@ -347,26 +368,38 @@ class MixedProblem:
         slopes = by_coef.ravel(), by_intercept, self.effect_slopes(found.slopes)
         return np.concatenate([*slopes, [weight @ found.log_z, found.unconverged]])
 
+    def _scores(self, point: Point) -> Iterator[FloatArray]:
+        """Weighted slopes of the people in memory: parts (n, K) in the order of the parameters."""
+        found, starts = self.evidence(point, by_person=True), self.visits.starts[:-1]
+        weight = self.visits.weight[:, None]
+        for pull in found.pull.T:
+            yield weight * np.add.reduceat(pull[:, None] * self.features, starts, axis=0)
+        yield weight * np.add.reduceat(found.pull, starts, axis=0) * self.fit_intercept
+        yield weight * self.effect_slopes(found.slopes)
+
     def squared_scores(self, point: Point) -> FloatArray:
         """Sum of ssᵀ over the people in memory, s being their weighted slopes, (P, P)."""
-        found, starts = self.evidence(point, by_person=True), self.visits.starts[:-1]
-        fixed = [
-            np.add.reduceat(pull[:, None] * self.features, starts, axis=0) for pull in found.pull.T
-        ]
-        constant = np.add.reduceat(found.pull, starts, axis=0) * self.fit_intercept
-        scores = np.concatenate([*fixed, constant, self.effect_slopes(found.slopes)], axis=1)
-        scores *= self.visits.weight[:, None]
+        scores = np.concatenate(list(self._scores(point)), axis=1)
         return np.asarray(scores.T @ scores)
+
+    def score_squares(self, point: Point) -> FloatArray:
+        """The diagonal of that, (P,)."""
+        return np.concatenate([np.square(part).sum(axis=0) for part in self._scores(point)])
+
+    @property
+    def penalty(self) -> FloatArray:
+        """Ridges of all parameters, per row, (P,)."""
+        n_tasks, effects = self.shape[1], np.zeros(self.n_effects)
+        effects[self._places[1]] = self.shrinkage / self.n_rows
+        return np.concatenate([np.tile(self.ridge, n_tasks), np.zeros(n_tasks), effects])
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray, int]:
         """Objective, gradient, and how many people's sites did not settle."""
         point = self.unpack(theta)
         sums = self.total(partial(MixedProblem.sums, point=point))
-        penalty, shared = np.zeros_like(theta), point.effects.shared
-        penalty[: point.coef.size] = self.n_rows * (self.ridge * point.coef).ravel()
-        penalty[-self.n_effects :][self._places[1]] = self.shrinkage * shared.ravel()
-        value = (0.5 * float(penalty @ theta) - float(sums[-2])) / self.n_rows
-        gradient = (penalty - sums[:-2]) / self.n_rows
+        by_penalty = self.penalty * theta
+        value = 0.5 * float(by_penalty @ theta) - float(sums[-2]) / self.n_rows
+        gradient = by_penalty - sums[:-2] / self.n_rows
         if self.shape[1] == 2 and self.n_visit:
             apart, by_visit, by_sigma = unequal_shares(point.effects)
             slopes = np.concatenate([by_visit.ravel(), by_sigma * self.free_sigma])

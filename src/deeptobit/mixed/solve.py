@@ -22,6 +22,8 @@ SIGMA_FLOOR = 1e-3  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
 _LOG_SIGMA = np.log([SIGMA_FLOOR, 1e3])
 _SECANTS = 30
+_FIRST_STEPS = 15  # after which parameters are measured in new units
+_LEAST_INFORMATION = 1e-2  # per row
 _RESTARTS, _ROUNDING = 5, 1e-10
 _CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
@@ -83,20 +85,12 @@ def solve(
 ) -> Solution:
     """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
     numbers, theta = count(1), problem.pack(point)
-
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        found, gradient, _ = problem.evaluate(theta)
-        watch(f"evaluation {next(numbers)}, objective {found:.6f}")
-        return found, gradient
-
     bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
     bounds[-problem.shape[1] :] = np.where(np.reshape(problem.free_sigma, (-1, 1)), _LOG_SIGMA, 0.0)
     if hold_effects:
         bounds[-problem.n_effects :] = theta[-problem.n_effects :, None]
     lowest, highest = bounds.T
-    options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "maxcor": _SECANTS}
-    options |= {"ftol": 0.0, "gtol": tol}
-    n_iter, before, settled, curved = 0, np.inf, False, 0
+    n_iter, before, settled, curved, norm = 0, np.inf, False, 0, np.inf
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, float, int]:
         """Objective, free part of its gradient and size of that, people who did not settle."""
@@ -105,13 +99,33 @@ def solve(
         gradient = np.where(held, 0.0, gradient)
         return found, gradient, float(np.abs(gradient).max(initial=0.0)), unconverged
 
-    for _ in range(_RESTARTS):
+    def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal norm
+        found, gradient, norm, _ = look(unit * scaled)
+        watch(f"evaluation {next(numbers)}, objective {found:.6f}")
+        return found, unit * gradient
+
+    def end_if_flat(xk: Any) -> None:
+        if norm <= tol:
+            raise StopIteration
+
+    options: Any = {"maxcor": _SECANTS, "ftol": 0.0, "gtol": 0.0}
+    for most in (_FIRST_STEPS, *_RESTARTS * [max_iter]):
+        unit = _units(problem, theta)
+        options["maxiter"] = min(most, max_iter - n_iter)
+        options["maxfun"] = 10 * options["maxiter"]
         result = minimize(
-            objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            objective,
+            theta / unit,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds / unit[:, None],
+            callback=end_if_flat,
+            options=options,
         )
-        theta, n_iter = result.x, n_iter + int(result.nit)
+        theta, n_iter = np.clip(unit * result.x, lowest, highest), n_iter + int(result.nit)
         if result.nit >= curved:
-            curved, inverse = result.nit, result.hess_inv
+            curved, inverse, of_inverse = result.nit, result.hess_inv, unit
         found, gradient, norm, unconverged = look(theta)
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
@@ -120,7 +134,7 @@ def solve(
         before = found
     # Where values no longer tell points apart, slopes still do.
     while settled and norm > tol:
-        step = np.where(gradient == 0.0, 0.0, inverse @ gradient)
+        step = np.where(gradient == 0.0, 0.0, of_inverse * (inverse @ (of_inverse * gradient)))
         closer = np.clip(theta - step, lowest, highest)
         further = look(closer)
         if further[2] > _CLOSER * norm:
@@ -128,6 +142,17 @@ def solve(
         theta, (found, gradient, norm, unconverged) = closer, further
     converged = bool(settled and not unconverged)
     return Solution(problem, problem.unpack(theta), found, norm, n_iter, converged)
+
+
+def _units(problem: MixedProblem, theta: FloatArray) -> FloatArray:
+    """What parameters are measured in: about their standard errors for one row, (P,).
+
+    Squared slopes of people stand for the curvature, which differs much between outcomes that are
+    mostly at a bound.
+    """
+    squares = problem.total(partial(MixedProblem.score_squares, point=problem.unpack(theta)))
+    information = squares / problem.n_rows + problem.penalty + _LEAST_INFORMATION
+    return np.asarray(1.0 / np.sqrt(information))
 
 
 def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
@@ -194,7 +219,7 @@ def cross_fit(
     settings: dict[str, Any] = {"tol": _LOOSE, "max_iter": max_iter}
     fold = order % _FOLDS
     mean = np.zeros(problem.visits.low.shape)
-    null = problem.around(mean)
+    null = problem.around(mean).keeping_sites()
     rest = solve(null, start(null), **settings)
     best, behind = CrossFit(PATH[0], mean, rest), 0
     coef = [np.zeros((problem.shape[1], len(norms)))] * _FOLDS
@@ -202,12 +227,12 @@ def cross_fit(
         watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
         shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
         for number in np.unique(fold).tolist():
-            inside = shrunk.where(problem.visits.of_rows(fold != number))
+            inside = shrunk.where(problem.visits.of_rows(fold != number)).keeping_sites()
             at = Point(coef[number], rest.point.intercept, rest.point.effects)
             found = solve(inside, at, **settings, hold_effects=True).point
             rows, coef[number] = problem.visits.of_rows(fold == number), found.coef
             mean[rows] = problem.features[rows] @ found.coef.T
-        around = problem.around(mean)
+        around = problem.around(mean).keeping_sites()
         rest = solve(around, rest.point, **settings)
         behind = 0 if rest.value < best.rest.value else behind + 1
         best = CrossFit(alpha, mean, rest) if not behind else best
@@ -328,7 +353,7 @@ def choose_structure(
     @cache
     def alone(number: int, n_effects: int) -> Solution:
         """The fit to a fold without factors."""
-        rest = folds[number].rest.with_effects(n_effects)
+        rest = folds[number].rest.with_effects(n_effects).keeping_sites()
         return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
