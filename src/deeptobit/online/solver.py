@@ -385,7 +385,7 @@ class OnlineSolver:
 
     def _next_block(self) -> int:
         """Rows of the next block: half of those before it, between 64 and 256."""
-        batch = self.settings.batch_size
+        batch = self.settings.rows_per_update
         block = batch * -(-_BLOCK_ROWS // batch)
         if self._learner is None:
             return block * -(-_BUFFER_ROWS // block)
