@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deeptobit.online import OnlineSettings
-from tests.online.problems import is_finite, make, relative_error, same, solve, stream
+from tests.online.problems import is_finite, make, relative_error, solve, stream
 
 BOTH = pytest.mark.parametrize("settings", [{}, {"batch_size": 16}], ids=["rows", "batch"])
 
