@@ -38,8 +38,8 @@ class Interpreted(Gaussian):
 
 
 def make(data: Stream, **settings: Any) -> OnlineSolver:
-    noise = Interpreted() if settings.get("batch_size", 1) > 1 else Gaussian()
-    settings = {"rank": 2, "noise": noise} | settings
+    settings.setdefault("noise", Interpreted() if settings.get("batch_size", 1) > 1 else Gaussian())
+    settings = {"rank": 2} | settings
     return OnlineSolver(OnlineSettings(**settings), data.X.shape[1], data.low.shape[1])
 
 
