@@ -9,6 +9,7 @@ from benchmarks.decisions.table import show
 
 DECISIONS = (
     "alpha",
+    "batches",
     "components",
     "continuing",
     "cv_depth",

@@ -49,8 +49,7 @@ def check_noise(noise: Noise) -> None:
     AssertionError: log_cdf stops falling far out...
     """
     if not isinstance(noise, Noise):
-        family = "a noise family with all the functions of deeptobit.likelihood.Noise"
-        raise TypeError(f"{noise!r} is not {family}")
+        raise TypeError(f"{noise!r} is not a noise family, a deeptobit.likelihood.Noise")
     _check_functions(noise)
     _check_tails(noise)
     _check_intervals(noise)

@@ -136,7 +136,7 @@ def test_outcomes_beyond_the_limit_of_their_row_are_located() -> None:
         ({"lower": np.nan}, "lower bound of target 'MMSE' is NaN"),
         ({"outside": "drop"}, "outside must be 'raise' or 'clip'; got 'drop'"),
         ({"noise": "cauchy"}, "noise must be one of 'gaussian', 'logistic', 'student_t'"),
-        ({"noise": 3.0}, "or an object with the methods of"),
+        ({"noise": 3.0}, "or of a class derived from deeptobit.likelihood.Noise"),
         ({"noise": None}, "noise must be one of"),
         ({"alpha": -0.1}, r"alpha must be a number from 0 to 1e\+100; got -0.1"),
         ({"alpha": np.nan}, "alpha must be a number from 0"),

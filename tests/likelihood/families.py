@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Gaussian, Logistic, Noise, StandardNoise, StudentT, TwoPiece
+from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, TwoPiece
 
 SHIPPED: list[Noise] = [
     Gaussian(),
@@ -17,7 +17,7 @@ SHIPPED: list[Noise] = [
 ]
 
 
-class PlainGaussian(StandardNoise):
+class PlainGaussian(Noise):
     """The normal distribution from the six abstract functions alone."""
 
     name = "plain gaussian"
@@ -41,7 +41,7 @@ class PlainGaussian(StandardNoise):
         return np.asarray(ndtri(q))
 
 
-class Gumbel(StandardNoise):
+class Gumbel(Noise):
     """A skewed family, F(z) = exp(−exp(−z)); its lower tail leaves the doubles near z = −700."""
 
     name = "gumbel"

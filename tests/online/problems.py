@@ -6,6 +6,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
+from deeptobit.likelihood import Gaussian
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
 from deeptobit.targets import CensoredTargets
 
@@ -32,7 +33,12 @@ def solve(data: Stream, weight: Any = None, **settings: Any) -> OnlineResult:
     return solver.result()
 
 
+class Interpreted(Gaussian):
+    """Gaussian noise without compiled code, which learns in batches."""
+
+
 def make(data: Stream, **settings: Any) -> OnlineSolver:
+    settings.setdefault("noise", Interpreted() if settings.get("batch_size", 1) > 1 else Gaussian())
     settings = {"rank": 2} | settings
     return OnlineSolver(OnlineSettings(**settings), data.X.shape[1], data.low.shape[1])
 

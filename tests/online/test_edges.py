@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deeptobit.online import OnlineSettings
-from tests.online.problems import is_finite, make, relative_error, same, solve, stream
+from tests.online.problems import is_finite, make, relative_error, solve, stream
 
 BOTH = pytest.mark.parametrize("settings", [{}, {"batch_size": 16}], ids=["rows", "batch"])
 
@@ -157,16 +157,3 @@ def test_rare_values_of_one_task_leave_the_others_alone(settings: dict[str, Any]
     assert is_finite(found)
     others = found.U[:-1] @ found.V - data.coef
     assert np.linalg.norm(others) / np.linalg.norm(data.coef) < 1.5 * alone
-
-
-def test_an_entry_that_is_open_on_both_sides_is_missing() -> None:
-    data = stream(900)
-    some = np.random.default_rng(0).random(data.low.shape) < 0.2
-    some[:, 0] = False
-    missing = data._replace(
-        low=np.where(some, np.nan, data.low), high=np.where(some, np.nan, data.high)
-    )
-    opened = data._replace(
-        low=np.where(some, -np.inf, data.low), high=np.where(some, np.inf, data.high)
-    )
-    assert same(solve(missing), solve(opened))

@@ -8,12 +8,9 @@ from deeptobit.likelihood import Gaussian
 from deeptobit.online import reference
 from deeptobit.online.adaptive import restrict, whiten
 from deeptobit.online.reference import Block, Iterate, RowPlan, rows_of
+from tests.online.problems import Interpreted
 
 N, D, T, R = 40, 5, 7, 3
-
-
-class Interpreted(Gaussian):
-    """Gaussian noise without compiled code."""
 
 
 BOTH = Gaussian(), Interpreted()
@@ -167,7 +164,7 @@ def test_adaptive_batches(intervals: bool, far: float, size: int) -> None:
     for noise in BOTH:
         now, mean = case.now.copy(), case.now.copy()
         moments = np.tile([[0.5], [0.4], [0.9]], T)
-        sums = reference.learn_batches(noise, case.block, plan, now, mean, moments, 1)
+        sums = reference.learn_batches(noise, case.block, plan, now, mean, moments)
         states.append([*now, *mean, moments, np.array(sums)])
     for mine, other in zip(*states, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
@@ -183,7 +180,7 @@ def test_a_batch_survives_numbers_that_are_not(noise: Gaussian) -> None:
         now, moments = case.now.copy(), np.full((3, T), 0.5)
         state = plan._replace(Z=Z), now, now.copy(), moments
         with np.errstate(all="ignore"):
-            loss, _ = reference.learn_batches(noise, case.block, *state, 1)
+            loss, _ = reference.learn_batches(noise, case.block, *state)
         assert np.isfinite(loss) == finite
         assert not finite or all(np.isfinite(part).all() for part in now)
 

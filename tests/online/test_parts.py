@@ -65,7 +65,7 @@ def test_a_batch_of_one_is_a_row() -> None:
             0.1 * one, 5.0 * one, 1.0, 1, 0,
         )  # fmt: skip
         step = Gaussian(), block, plan, now, now.copy(), np.full((3, 6), 0.5)
-        sums = learn_batches(*step, 1) if batch else learn_rows(*step)
+        sums = learn_batches(*step) if batch else learn_rows(*step)
         states.append([*now, step[-1], np.array(sums)])
     for mine, other in zip(*states, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10)

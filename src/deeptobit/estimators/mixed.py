@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from deeptobit.estimators.source import first_rows, read_source
 from deeptobit.estimators.visits import VisitRegressor, settle_effects
 from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
-from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, tobit
 from deeptobit.likelihood import Gaussian
 from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings
@@ -266,7 +265,7 @@ class MixedTobitRegressor(VisitRegressor):
         seen = people.PeopleSeen.of(origin, persons)
         settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
-        kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
+        kinds = CensoringKinds.of(targets, weight)
         share = weight / weight.sum()
         # The basis suits a ridge of this size; with 0 the null space is left out.
         ridge = min(self.n_features_in_ / persons.n_people, 1.0) if alpha is None else alpha
@@ -276,7 +275,8 @@ class MixedTobitRegressor(VisitRegressor):
         diagnosis.warn_of_collinearity(features, inputs.feature_names(self), float(ridge))
         scaling = TargetScaling.build(targets, share, center=center)
         units, problem = self._problem(seen, kinds, scaling, features, persons)
-        constant = mixed.beyond_the_bound(targets, weight, units.scale)
+        bounds, n_entries = tobit.outermost_bounds(targets), weight @ ~targets.missing
+        constant = tobit.beyond_the_bound(*bounds, n_entries, units.scale, Gaussian())
         numbers = persons.numbers(targets.values)
         observed = weight @ targets.observed
         return Posed(targets, seen, kinds, units, problem, alpha, constant, observed, numbers)

@@ -22,7 +22,7 @@ from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import models
 from deeptobit.files.values import by_fields, check_sizes, ensure, fits
-from deeptobit.likelihood import NoiseByTask, StandardNoise
+from deeptobit.likelihood import Noise, NoiseByTask
 from deeptobit.mixed import Effects, EffectUnits, KnownPeople
 from deeptobit.network import NetworkLayer
 from deeptobit.penalties import PENALTIES
@@ -101,7 +101,7 @@ def _check_limits(model: Any, limits: Any, sizes: Sizes) -> None:
 
 def _check_noise(model: Any, noise: Any, sizes: Sizes) -> None:
     """A family for all targets, or one for each of them."""
-    ensure(isinstance(noise, StandardNoise | NoiseByTask), "its noise is not a noise family")
+    ensure(isinstance(noise, Noise), "its noise is not a noise family")
     known = not isinstance(noise, NoiseByTask) or len(noise.families) == sizes["T"]
     ensure(known, "its noise is not that of its targets")
 

@@ -45,8 +45,8 @@ class TobitRegressor(InferenceRegressor):
     outside : {"raise", "clip"}
         A value of Y beyond its bound is an error, or is treated as censored there.
     noise : {"gaussian", "logistic", "student_t"} or Noise
-        The distribution of ε: by name, with 4 degrees of freedom for t, or an object with the
-        methods of :class:`~deeptobit.likelihood.Noise`.
+        The distribution of ε: by name, with 4 degrees of freedom for t, or an object of a
+        class derived from :class:`~deeptobit.likelihood.Noise`.
     alpha : float
         Strength of the ridge on β/σ; 0 is plain maximum likelihood.
     sigma : "mle", number, one per task, or dict or Series by target name

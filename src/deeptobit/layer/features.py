@@ -276,6 +276,13 @@ class BasisFeatures:
         """The z with Bz nearest to coefficients γ (D, A): the inverse of ``coefficients``."""
         return _apply(self.basis.T, gamma) / self.squared_norms[:, None]
 
+    def factors(self, layer: "Layer", rank: int) -> "Factors":
+        """A layer on the standardised features, with empty components up to ``rank``."""
+        unused = rank - layer.U.shape[1]  # features may span fewer directions than asked for
+        U = np.pad(layer.U, ((0, 0), (0, unused)))
+        V = np.pad(self.coefficients(layer.Z).T, ((0, unused), (0, 0)))
+        return U, V, layer.intercept, np.exp(layer.log_sigma)
+
     def dependent_columns(self) -> BoolArray:
         """Columns with a share in the directions that were left out, (D,)."""
         if self.basis.ndim == 1:
@@ -508,11 +515,7 @@ class TargetScaling:
 
 def to_user(features: BasisFeatures, scaling: TargetScaling, layer: Layer, rank: int) -> Factors:
     """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
-    unused = rank - layer.U.shape[1]  # features may span fewer directions than asked for
-    U = np.pad(layer.U, ((0, 0), (0, unused)))
-    V = np.pad(features.coefficients(layer.Z).T, ((0, unused), (0, 0)))
-    units = _units(features, scaling)
-    return units.to_user((U, V, layer.intercept, np.exp(layer.log_sigma)))
+    return _units(features, scaling).to_user(features.factors(layer, rank))
 
 
 def to_standard(

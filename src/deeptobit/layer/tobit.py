@@ -15,6 +15,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import BasisFeatures, TargetScaling
 from deeptobit.layer.newton import NewtonResult, Tasks, solve_newton
+from deeptobit.likelihood import Noise
 from deeptobit.targets import CensoredTargets
 
 SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
@@ -190,9 +191,9 @@ class CensoringKinds:
     two_sided: BoolArray
 
     @classmethod
-    def of(cls, problem: OlsenProblem) -> Self:
-        """Classify the tasks of a problem; rows of weight 0 do not count."""
-        targets = problem.targets[problem.weight > 0.0]
+    def of(cls, targets: CensoredTargets, weight: FloatArray) -> Self:
+        """Classify the tasks; rows of weight 0 do not count."""
+        targets = targets[weight > 0.0]
         left, right = targets.at_lower, targets.at_upper
         nothing_known = np.asarray((left | right | targets.missing).all(axis=0))
         both_sides = left.any(axis=0) & right.any(axis=0)
@@ -227,7 +228,7 @@ def fit_tobit(
     watch : function, optional
         Called with a line on the progress at the start and after a step.
     """
-    kinds = CensoringKinds.of(problem)
+    kinds = CensoringKinds.of(problem.targets, problem.weight)
     undetermined = kinds.one_sided | kinds.two_sided
     problem = replace(problem, free_sigma=problem.free_sigma & ~undetermined)
     start = least_squares_start(problem)
@@ -237,8 +238,12 @@ def fit_tobit(
     else:
         start[:-1, undetermined] /= start[-1, undetermined]
         start[-1, undetermined] = 1.0
-    beyond = _beyond_the_bound(problem, start[-1], total_weight)
-    start[:, kinds.one_sided] = beyond[:, kinds.one_sided]
+    one_sided, sigma = kinds.one_sided, problem.scaling.scale / start[-1]
+    bounds = outermost_bounds(problem.targets[problem.weight > 0.0])
+    n_entries = total_weight * problem.known_share()
+    constant = beyond_the_bound(*bounds, n_entries, sigma, problem.noise)
+    intercept = problem.scaling.apply(constant) * start[-1]
+    start[:-2, one_sided], start[-2, one_sided] = 0.0, intercept[one_sided]
     # A constant cannot be improved upon where there is no maximum: such a task starts converged.
     tolerance = np.where(kinds.one_sided, np.inf, tol * problem.known_share())
     steps = count()
@@ -284,20 +289,33 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
     return np.vstack([slopes * theta, intercept * theta, theta])
 
 
-def _beyond_the_bound(problem: OlsenProblem, theta: FloatArray, total_weight: float) -> FloatArray:
-    """Constant solutions for tasks that are censored throughout, on one side.
+def beyond_the_bound(
+    lowest: FloatArray, highest: FloatArray, n_entries: FloatArray, sigma: FloatArray, noise: Noise
+) -> FloatArray:
+    """Constants for tasks that are censored throughout, on one side, (T,).
 
     With n such entries the chance of the next one being inside is put at ½/(n + 1), Jeffreys' rule:
     the prediction stays finite and close to the bound.
+
+    Parameters
+    ----------
+    lowest, highest : arrays of shape (T,)
+        What :func:`outermost_bounds` finds.
+    n_entries, sigma : arrays of shape (T,)
+    noise : Noise
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> one = np.ones(1)
+    >>> beyond_the_bound(0.0 * one, -np.inf * one, 9.0 * one, one, Gaussian()).round(2)
+    array([-1.64])
     """
-    targets, scaling = problem.targets[problem.weight > 0.0], problem.scaling
-    low, high = scaling.apply(targets.low), scaling.apply(targets.high)
-    distance = -problem.noise.ppf(0.5 / (total_weight * problem.known_share() + 1.0))
-    lowest = np.where(targets.at_lower, high, np.inf).min(axis=0)
-    highest = np.where(targets.at_upper, low, -np.inf).max(axis=0)
-    left = targets.at_lower.any(axis=0)
-    point = np.zeros((problem.features.rank + 2, len(theta)))
-    with np.errstate(invalid="ignore"):
-        point[-2] = np.where(left, lowest * theta - distance, highest * theta + distance)
-    point[-1] = theta
-    return point
+    distance = -sigma * noise.ppf(0.5 / (n_entries + 1.0))
+    return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))
+
+
+def outermost_bounds(targets: CensoredTargets) -> tuple[FloatArray, FloatArray]:
+    """The least bound that entries are at from below, the largest from above; ±inf if none is."""
+    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
+    return lowest, np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)

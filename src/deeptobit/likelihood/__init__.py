@@ -8,7 +8,7 @@ from deeptobit.likelihood.evaluate import (
 )
 from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
-from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
+from deeptobit.likelihood.noise import Derivatives, Noise, SymmetricNoise
 from deeptobit.likelihood.normal import log_ndtr, mills, mills_excess
 from deeptobit.likelihood.predictive import Predictive
 from deeptobit.likelihood.skewed import TwoPiece
@@ -36,7 +36,6 @@ __all__ = [
     "Predictive",
     "ScoreGrid",
     "Spread",
-    "StandardNoise",
     "StudentT",
     "SymmetricNoise",
     "TwoPiece",

@@ -9,7 +9,6 @@ from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import (
     Derivatives,
     Noise,
-    StandardNoise,
     SymmetricNoise,
     with_one_end,
 )
@@ -96,7 +95,7 @@ class Gaussian(SymmetricNoise):
 # Families that ship: what `noise=` names and what a model file holds. A new family is a file with a
 # class whose constructor arguments are attributes of the same name, and its line here.
 
-FAMILIES: dict[str, type[StandardNoise]] = {
+FAMILIES: dict[str, type[Noise]] = {
     "gaussian": Gaussian,
     "logistic": Logistic,
     "student_t": StudentT,
@@ -131,9 +130,9 @@ def resolve_noise(noise: str | Noise) -> Noise:
     """
     if isinstance(noise, str) and noise in _NAMES:
         return FAMILIES[noise]()
-    if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
+    if isinstance(noise, Noise):
         return noise
     raise ValueError(
-        f"noise must be one of {', '.join(map(repr, _NAMES))} or an object with the methods of "
+        f"noise must be one of {', '.join(map(repr, _NAMES))} or of a class derived from "
         f"deeptobit.likelihood.Noise; got {noise!r}"
     )

@@ -52,15 +52,6 @@ def jit_inside(function: Callable[Args, Result]) -> Callable[Args, Result]:
     return cast("Callable[Args, Result]", numba.njit(**options)(function))
 
 
-@jit
-def is_finite(number: float) -> bool:
-    """Whether a number is neither NaN nor infinite, also where sums may take any order.
-
-    ``math.isfinite`` compares x − x with 0, which is then simplified to True.
-    """
-    return abs(number) < math.inf
-
-
 # The normal tail, log Φ(z) and λ(z) = φ(z)/Φ(z): the compiled twin of ``normal``. Piecewise
 # polynomials take a tenth of the time of erfc, exp and log, and have no branches.
 

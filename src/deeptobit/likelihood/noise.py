@@ -1,8 +1,8 @@
-"""Noise families: the protocol they satisfy, and base classes that implement most of it."""
+"""Noise families: base classes that implement most of what a family offers."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,68 +25,6 @@ class Derivatives(NamedTuple):
     log_sigma_log_sigma: FloatArray
 
 
-@runtime_checkable
-class Noise(Protocol):
-    r"""A distribution of the standardised noise ε in y = clip(η + σε, lower, upper).
-
-    Inherit from :class:`StandardNoise` and write the six functions without a default (log density,
-    its score and slope, log distribution function on both sides, quantile function) to get
-    everything else by quadrature; override what has a closed form.
-
-    Every function works on arrays of any shape.
-    """
-
-    name: str
-
-    @abstractmethod
-    def log_pdf(self, z: FloatArray) -> FloatArray:
-        """Log density log f(z)."""
-
-    @abstractmethod
-    def score(self, z: FloatArray) -> FloatArray:
-        """−f'(z)/f(z); z itself for the Gaussian."""
-
-    @abstractmethod
-    def score_slope(self, z: FloatArray) -> FloatArray:
-        """Derivative of the score; non-negative everywhere if and only if f is log-concave."""
-
-    @abstractmethod
-    def log_cdf(self, z: FloatArray) -> FloatArray:
-        """Log F(z), accurate in the lower tail."""
-
-    @abstractmethod
-    def log_sf(self, z: FloatArray) -> FloatArray:
-        """Log (1 − F(z)), accurate in the upper tail."""
-
-    @abstractmethod
-    def ppf(self, q: FloatArray) -> FloatArray:
-        """Quantile function F⁻¹(q)."""
-
-    def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
-        """−log(F(b) − F(a)) and its derivatives; ``a`` may be −inf, ``b`` may be +inf."""
-
-    def mean(self) -> float | FloatArray:
-        """E[ε]; of every task, (T,), where tasks differ."""
-
-    def variance(self) -> float | FloatArray:
-        """Var[ε], likewise."""
-
-    def upper_mean(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊], the integral of 1 − F above z."""
-
-    def lower_mean(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊], the integral of F below z."""
-
-    def upper_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of (1 − F)² above z."""
-
-    def lower_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of F² below z."""
-
-    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent draws of ε."""
-
-
 Places = NDArray[np.intp]
 
 
@@ -107,7 +45,7 @@ def with_one_end(
     return Derivatives(nll, slope, observed + z * slope, curvature, bend, z * bend)
 
 
-def observed_entry(noise: Noise, z: FloatArray) -> Derivatives:
+def observed_entry(noise: "Noise", z: FloatArray) -> Derivatives:
     """−log f(z) and its derivatives: the entry is known exactly."""
     return with_one_end(z, -noise.log_pdf(z), -noise.score(z), noise.score_slope(z), 1.0)
 
@@ -139,13 +77,43 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NARROWEST = 1e-150  # its square does not vanish
 
 
-class StandardNoise(Noise):
-    """Base of the noise families: implements :class:`Noise` but for its six abstract functions.
+class Noise(ABC):
+    r"""A distribution of the standardised noise ε in y = clip(η + σε, lower, upper).
+
+    A family writes the six functions without a default (log density, its score and slope, log
+    distribution function on both sides, quantile function) and gets everything else by quadrature;
+    it overrides what has a closed form. Every function works on arrays of any shape.
 
     The moments by quadrature are good to ten digits for tails like those of the Gaussian or the
     logistic; for tails as heavy as a Student t with 2.5 degrees of freedom second moments are 1 %
     off, and a closed form should replace them.
     """
+
+    name: str
+
+    @abstractmethod
+    def log_pdf(self, z: FloatArray) -> FloatArray:
+        """Log density log f(z)."""
+
+    @abstractmethod
+    def score(self, z: FloatArray) -> FloatArray:
+        """−f'(z)/f(z); z itself for the Gaussian."""
+
+    @abstractmethod
+    def score_slope(self, z: FloatArray) -> FloatArray:
+        """Derivative of the score; non-negative everywhere if and only if f is log-concave."""
+
+    @abstractmethod
+    def log_cdf(self, z: FloatArray) -> FloatArray:
+        """Log F(z), accurate in the lower tail."""
+
+    @abstractmethod
+    def log_sf(self, z: FloatArray) -> FloatArray:
+        """Log (1 − F(z)), accurate in the upper tail."""
+
+    @abstractmethod
+    def ppf(self, q: FloatArray) -> FloatArray:
+        """Quantile function F⁻¹(q)."""
 
     def __repr__(self) -> str:
         """Name the family."""
@@ -162,7 +130,10 @@ class StandardNoise(Noise):
     # The likelihood of an interval -----------------------------------------------------------
 
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
-        """−log(F(b) − F(a)) and its derivatives, by whichever formula does not cancel."""
+        """−log(F(b) − F(a)) and its derivatives; ``a`` may be −inf, ``b`` may be +inf.
+
+        Whichever formula does not cancel is taken.
+        """
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         shape, a, b = a.shape, a.ravel(), b.ravel()
         # An interval without ends is certain: it keeps the zeros.
@@ -250,13 +221,13 @@ class StandardNoise(Noise):
 
     # Moments of the censored distribution ----------------------------------------------------
 
-    def mean(self) -> float:
-        """E[ε]."""
+    def mean(self) -> Any:
+        """E[ε]; of every task, (T,), where tasks differ."""
         zero = np.zeros(())
         return float(self._tail(zero, 1, 1.0) - self._tail(zero, 1, -1.0))
 
-    def variance(self) -> float:
-        """Var[ε]."""
+    def variance(self) -> Any:
+        """Var[ε], likewise."""
 
         def both_tails(t: FloatArray) -> FloatArray:
             return np.exp(self.log_sf(t)) + np.exp(self.log_cdf(-t))
@@ -264,11 +235,11 @@ class StandardNoise(Noise):
         return float(over_half_line(lambda t: 2.0 * t * both_tails(t))) - self.mean() ** 2
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊]."""
+        """E[(ε − z)₊], the integral of 1 − F above z."""
         return self._mean_above(z, 1.0)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊]."""
+        """E[(z − ε)₊], the integral of F below z."""
         return self._mean_above(-np.asarray(z), -1.0)
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
@@ -314,7 +285,7 @@ def width_between(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.maximum(b - a, np.maximum(np.spacing(np.abs(a)), _NARROWEST))
 
 
-class SymmetricNoise(StandardNoise):
+class SymmetricNoise(Noise):
     """A family with f(−z) = f(z): the upper tail is the lower tail mirrored, and the mean is 0."""
 
     def log_sf(self, z: FloatArray) -> FloatArray:

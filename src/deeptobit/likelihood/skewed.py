@@ -3,12 +3,12 @@
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.noise import StandardNoise, SymmetricNoise
+from deeptobit.likelihood.noise import Noise, SymmetricNoise
 
 _MOST = 5.0  # one half is then 20,000 times as wide as the other
 
 
-class TwoPiece(StandardNoise):
+class TwoPiece(Noise):
     r"""A symmetric family f₀ with its upper half stretched and its lower half pressed.
 
     .. math::
@@ -93,7 +93,7 @@ class TwoPiece(StandardNoise):
         """Var[ε], from the second moments of both halves."""
         upper = self._upper_share * self._upper_width**2
         lower = self._lower_share * self._lower_width**2
-        return (upper + lower) * self.base.variance() - self.mean() ** 2
+        return float((upper + lower) * self.base.variance() - self.mean() ** 2)
 
     def mirrored(self) -> "TwoPiece":
         """The distribution of −ε."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from deeptobit.likelihood.normal import piecewise
 from deeptobit.likelihood.spread import ScoreGrid, Spread
 
 
-def _of_each_family(name: str) -> Callable[[NoiseByTask, FloatArray], FloatArray]:
+def _of_each_family(name: str) -> Any:
     """A method of :class:`Noise` that calls itself on the tasks of every family."""
 
     def method(self: NoiseByTask, z: FloatArray) -> FloatArray:
@@ -24,7 +25,7 @@ def _of_each_family(name: str) -> Callable[[NoiseByTask, FloatArray], FloatArray
     return method
 
 
-class NoiseByTask:
+class NoiseByTask(Noise):
     """Noise whose family differs from task to task: the last axis of every array is the tasks'.
 
     It serves predictions. Models are fitted with one family for all tasks.

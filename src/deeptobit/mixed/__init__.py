@@ -5,7 +5,6 @@ from deeptobit.mixed.inference import (
     EffectUnits,
     FittedMixed,
     MixedUnits,
-    beyond_the_bound,
     reported_terms,
 )
 from deeptobit.mixed.people import KnownPeople, by_person, person_loads
@@ -31,7 +30,6 @@ __all__ = [
     "Solution",
     "Structure",
     "Visits",
-    "beyond_the_bound",
     "by_person",
     "choose_structure",
     "cross_fit",

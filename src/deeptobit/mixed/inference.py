@@ -14,13 +14,12 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point
 from deeptobit.mixed.solve import Solution
-from deeptobit.targets import CensoredTargets
 
 MOST_PARAMETERS = 1500
 _STEP = 1e-4  # of finite differences, in standard units
@@ -109,16 +108,6 @@ def reported_terms(
         else:
             between.append((f"{one}, {two}", f"cor({a}, {b})"))
     return names + between
-
-
-def beyond_the_bound(targets: CensoredTargets, weight: FloatArray, scale: FloatArray) -> FloatArray:
-    """Constants for outcomes that are censored throughout on one side, by Jeffreys' rule, (T,)."""
-    n_entries = weight @ ~targets.missing
-    distance = -scale * ndtri(0.5 / (n_entries + 1.0))
-    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
-    highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))
 
 
 @dataclass(frozen=True, eq=False)

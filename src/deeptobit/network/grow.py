@@ -403,8 +403,5 @@ def standard_start(null: solve.NullLayer, start: NetworkLayer, centre: FloatArra
 
 def _on_inputs(null: solve.NullLayer, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
     """The inverse: a point of the solver as a layer, with empty components up to ``rank``."""
-    V = null.problem.features.coefficients(layer.Z).T
-    intercept = layer.intercept - layer.U @ (V @ centre)
-    unused = rank - null.problem.rank
-    U, V = np.pad(layer.U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
-    return NetworkLayer(U, V, intercept, np.exp(layer.log_sigma))
+    U, V, intercept, sigma = null.problem.features.factors(layer, rank)
+    return NetworkLayer(U, V, intercept - U @ (V @ centre), sigma)

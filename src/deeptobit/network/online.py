@@ -263,7 +263,7 @@ class NetworkStream:
         self._solvers = [online.OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
         self.learned_layers: tuple[NetworkLayer, ...] = ()
         self._losses = np.zeros(n_layers)
-        batch = settings.batch_size
+        batch = settings.rows_per_update
         self._segment = batch * -(-_SEGMENT_ROWS // batch)
         self._buffer = online.RowBuffer()
 

@@ -435,7 +435,7 @@ class AdaptiveLearner:
     def _guarded_step(self, block: Block) -> tuple[float, float]:
         """Step; if the iterate diverges, go back and halve the step. The loss, and U's change."""
         before = self.now.copy(), self.mean.copy(), self.moments.copy()
-        pace, size = self.pace, self.settings.batch_size
+        pace, size = self.pace, self.settings.rows_per_update
         n_updates = -(-len(block.X) // size)
         for _ in range(_MOST_HALVINGS):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -459,11 +459,9 @@ class AdaptiveLearner:
     def _step(self, block: Block) -> tuple[float, float]:
         """Move the iterate; the loss, and the squared lengths of the steps of U."""
         settings, state = self.settings, (self.now, self.mean, self.moments)
-        if settings.batch_size == 1:
-            sums = reference.learn_rows(settings.noise, block, self._plan(block), *state)
-        else:
-            step = settings.noise, block, self._plan(block), *state
-            sums = reference.learn_batches(*step, settings.n_threads)
+        by_rows = settings.rows_per_update == 1
+        learn = reference.learn_rows if by_rows else reference.learn_batches
+        sums = learn(settings.noise, block, self._plan(block), *state)
         if settings.alpha > 0.0:
             pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
             penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])
@@ -475,7 +473,7 @@ class AdaptiveLearner:
         return restrict(self._second_moments(), self.now, self.mean, *null)
 
     def _plan(self, block: Block) -> RowPlan:
-        size, learns_intercept = self.settings.batch_size, float(self.settings.fit_intercept)
+        size, learns_intercept = self.settings.rows_per_update, float(self.settings.fit_intercept)
         n = (self.n + np.cumsum(block.weight) - block.weight)[::size]
         steps = self.metric.apply(block.X), self._gamma(n), self._forget(n)
         sketch, limits = (self.inverse, self.spread), self._limits()

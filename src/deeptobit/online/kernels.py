@@ -1,4 +1,4 @@
-"""Gaussian entries of a block, their sums by task, and the step of a row or a batch, compiled.
+"""Gaussian entries of a block, their sums by task, and the step of a row, compiled.
 
 Kernels with a ``first`` work on the tasks from there on, as many as they are given σ for.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import kernels as normal
-from deeptobit.likelihood.kernels import is_finite, jit, jit_inside, jit_sums
+from deeptobit.likelihood.kernels import jit, jit_inside, jit_sums
 from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, Iterate, RowPlan
 
 # Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
@@ -325,75 +325,3 @@ def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
     ):
         for k in range(len(middle)):
             middle[k] += share * (last[k] - middle[k])
-
-
-# The step of a batch.
-
-
-@jit_sums
-def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
-    """Twin of ``reference.move_moments``."""
-    fade_rows = 1.0 - (1.0 - forget) ** rows
-    for t in range(moments.shape[1]):
-        known = sums[3, t]
-        count = max(known, 1e-300)
-        fade = 1.0 - (1.0 - forget) ** known
-        moments[0, t] += fade * (sums[1, t] / count - moments[0, t])
-        moments[1, t] += fade * (sums[4, t] / count - moments[1, t])
-        moments[2, t] += fade_rows * (known / max(rows, 1e-300) - moments[2, t])
-
-
-@jit_sums
-def learn_batches(
-    block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
-) -> tuple[float, float]:
-    """Gaussian twin of ``reference.learn_batches``."""
-    X, low, high, weight = block
-    V, Ut, intercept, sigma = now
-    rank = len(V)
-    loss = squares = 0.0
-    for index, first in enumerate(range(0, len(X), plan.every)):
-        last = first + plan.every
-        x, z, share = X[first:last], plan.Z[first:last], weight[first:last]
-        gamma, fade = plan.step[index], plan.forget[index]
-        H = np.dot(x, V.T)
-        part = Block(x, low[first:last], high[first:last], share)
-        score, sums = evaluate(part, 0, np.dot(H, Ut), intercept, sigma)
-        loss += sums[0].sum()
-        move_moments(moments, sums, share.sum(), min(fade, 0.5))
-
-        K = np.dot(z, x.T)
-        system = gamma * plan.spread * share.reshape(-1, 1) * K
-        for row in range(len(x)):
-            system[row, row] += 1.0
-        pull = np.dot(np.dot(score, Ut.T), plan.inverse)
-        if not is_finite(system.sum() + pull.sum()):
-            return np.inf, squares  # the step is then repeated with half its length
-        move = gamma * np.linalg.solve(system, pull)
-        V -= np.dot(move.T, z)
-        H -= np.dot(K, move)
-        wide = np.full((len(x), rank + 1), plan.learns_intercept)
-        for row in range(len(x)):  # array assignments take seconds to compile
-            for r in range(rank):
-                wide[row, r] = H[row, r]
-        gram = np.dot((wide * share.reshape(-1, 1)).T, wide)
-        if not is_finite(gram.sum()):
-            return np.inf, squares
-        values, vectors = np.linalg.eigh(gram)
-        target = np.dot(np.dot(wide, vectors).T, score)
-        for k in range(rank + 1):
-            value = values[k]
-            for t in range(len(sigma)):
-                damping = max(moments[0, t], LEAST_CURVATURE) / gamma
-                target[k, t] *= sigma[t] * sigma[t] / (damping + value)
-        step = np.dot(vectors, target)
-        for r in range(rank):
-            for t in range(len(sigma)):
-                Ut[r, t] -= step[r, t]
-                squares += step[r, t] * step[r, t]
-        for t in range(len(sigma)):
-            scale = sigma[t] * sigma_factor(fade, sums[2, t], moments[1, t])
-            sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
-            intercept[t] -= plan.learns_intercept * step[rank, t]
-        move_towards(mean, now, plan.averaged + index + 1)
-    return loss, squares

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,17 +224,11 @@ def learn_rows(
     return loss, squares
 
 
-# The same step for several rows at once, as matrix products by pieces of tasks.
+# The same step for several rows at once, as matrix products.
 
 
 def learn_batches(
-    noise: Noise,
-    block: Block,
-    plan: RowPlan,
-    now: Iterate,
-    mean: Iterate,
-    moments: FloatArray,
-    n_threads: int,
+    noise: Noise, block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
 ) -> tuple[float, float]:
     r"""Sketch and refine for all rows of a batch together: one step of problems (P:V) and (P:U).
 
@@ -247,66 +241,39 @@ def learn_batches(
     and that of :math:`(U_t, b_t)` solves :math:`(\bar w_t/\gamma + \tilde H^\top\Omega\tilde H)
     \delta = \tilde H^\top\Omega\,\sigma_t^2 g_t` with :math:`\tilde H = [XV^\top, 1]` after the
     step of V. For one row both are the steps of :func:`learn_rows`, which returns the same. The
-    average moves after each batch. Gaussian noise has a compiled twin for tasks that are a single
-    piece.
+    average moves after each batch.
     """
-    if has_kernels(noise) and len(now.sigma) <= PIECE:
-        from deeptobit.online import kernels
-
-        return kernels.learn_batches(block, plan, now, mean, moments)
     loss = squares = 0.0
-    for batch, first in enumerate(range(0, len(block.X), plan.every)):
-        rows, at = slice(first, first + plan.every), slice(batch, batch + 1)
-        here = plan._replace(Z=plan.Z[rows], step=plan.step[at], forget=plan.forget[at])
-        more = _learn_batch(noise, rows_of(block, rows), here, now, moments, n_threads)
-        loss, squares = loss + more[0], squares + more[1]
-        move_towards(mean, now, plan.averaged + batch + 1)
+    for index, first in enumerate(range(0, len(block.X), plan.every)):
+        rows = slice(first, first + plan.every)
+        batch, Z = rows_of(block, rows), plan.Z[rows]
+        weight, gamma, forget = batch.weight, float(plan.step[index]), float(plan.forget[index])
+        H = batch.X @ now.V.T
+        score, sums = evaluate(noise, batch, slice(0, len(now.sigma)), H @ now.Ut, now)
+        loss += float(sums[0].sum())
+
+        K = Z @ batch.X.T
+        system = np.eye(len(H)) + gamma * plan.spread * weight[:, None] * K
+        move = gamma * np.linalg.solve(system, score @ now.Ut.T @ plan.inverse)
+        now.V[...] -= move.T @ Z
+        H -= K @ move
+        wide = np.column_stack([H, np.full(len(H), plan.learns_intercept)])
+        gram = (wide * weight[:, None]).T @ wide
+        if not np.isfinite(gram).all():
+            return np.inf, 0.0  # the step is then repeated with half its length
+        values, vectors = np.linalg.eigh(gram)
+        move_moments(moments, sums, float(weight.sum()), min(forget, 0.5))
+        curvature = np.maximum(moments[0], LEAST_CURVATURE)
+        target = (wide @ vectors).T @ score
+        target *= np.square(now.sigma) / (curvature / gamma + values[:, None])
+        step = vectors @ target
+        now.Ut[...] -= step[:-1]
+        now.intercept[...] -= plan.learns_intercept * step[-1]
+        now.sigma[...] *= sigma_factor(forget, sums[2], moments[1])
+        np.clip(now.sigma, plan.lowest, plan.highest, out=now.sigma)
+        squares += float(np.vdot(step[:-1], step[:-1]))
+        move_towards(mean, now, plan.averaged + index + 1)
     return loss, squares
-
-
-def _learn_batch(
-    noise: Noise, block: Block, plan: RowPlan, now: Iterate, moments: FloatArray, n_threads: int
-) -> tuple[float, float]:
-    n_tasks, weight, Z = len(now.sigma), block.weight, plan.Z
-    gamma, forget = float(plan.step[0]), float(plan.forget[0])
-    H = block.X @ now.V.T
-
-    def score_piece(piece: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-        linear = H @ now.Ut[:, piece]
-        score, sums = evaluate(noise, block, piece, linear, now)
-        return score, sums, score @ now.Ut[:, piece].T
-
-    evaluated = map_pieces(n_tasks, n_threads, score_piece)
-    loss = sum(float(sums[0].sum()) for _, sums, _ in evaluated)
-    pull = sum((pull for _, _, pull in evaluated), np.zeros(()))
-
-    K = Z @ block.X.T
-    system = np.eye(len(H)) + gamma * plan.spread * weight[:, None] * K
-    move = gamma * np.linalg.solve(system, pull @ plan.inverse)
-    now.V[...] -= move.T @ Z
-    H -= K @ move
-    wide = np.column_stack([H, np.full(len(H), plan.learns_intercept)])
-    gram = (wide * weight[:, None]).T @ wide
-    if not np.isfinite(gram).all():
-        return np.inf, 0.0  # the step is then repeated with half its length
-    values, vectors = np.linalg.eigh(gram)
-    turned = (wide @ vectors).T
-
-    def refine_piece(piece: slice) -> float:
-        score, sums, _ = evaluated[piece.start // PIECE]
-        mine, sigma = moments[:, piece], now.sigma[piece]
-        move_moments(mine, sums, float(weight.sum()), min(forget, 0.5))
-        target = turned @ score
-        curvature = np.maximum(mine[0], LEAST_CURVATURE)
-        target *= np.square(sigma) / (curvature / gamma + values[:, None])
-        move = vectors @ target
-        now.Ut[:, piece] -= move[:-1]
-        now.intercept[piece] -= plan.learns_intercept * move[-1]
-        sigma *= sigma_factor(forget, sums[2], mine[1])
-        np.clip(sigma, plan.lowest[piece], plan.highest[piece], out=sigma)
-        return float(np.vdot(move[:-1], move[:-1]))
-
-    return loss, sum(map_pieces(n_tasks, n_threads, refine_piece))
 
 
 def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
@@ -396,37 +363,23 @@ def null_sums(
     return by_pieces(len(sigma), n_threads, work)
 
 
-# Work that is decoupled by task, in pieces that are shared among threads.
-
-Result = TypeVar("Result")
+# Sums that are decoupled by task, in pieces that are shared among threads.
 
 PIECE = 512  # tasks; fixed, so that results do not depend on the number of threads
 
 
-def map_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], Result]) -> list[Result]:
-    """What ``work`` gives for each piece of so many tasks, in their order.
+def by_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], FloatArray]) -> FloatArray:
+    """What ``work`` gives for each piece of so many tasks, side by side.
 
     Examples
     --------
-    >>> map_pieces(1000, 2, lambda piece: (piece.start, piece.stop))
-    [(0, 512), (512, 1000)]
+    >>> by_pieces(1000, 2, lambda piece: np.ones((2, piece.stop - piece.start))).shape
+    (2, 1000)
     """
     pieces = [slice(at, min(at + PIECE, n_tasks)) for at in range(0, n_tasks, PIECE)]
     if n_threads == 1 or len(pieces) == 1:
-        return [work(piece) for piece in pieces]
+        return np.hstack([work(piece) for piece in pieces])
     with ThreadPoolExecutor(min(n_threads, len(pieces))) as pool:
         # Each with the caller's context: how NumPy treats an overflow is part of it.
         waiting = [pool.submit(copy_context().run, work, piece) for piece in pieces]
-        return [future.result() for future in waiting]
-
-
-def by_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], FloatArray]) -> FloatArray:
-    """Results of all pieces side by side.
-
-    Examples
-    --------
-    >>> by_pieces(3, 1, lambda piece: np.ones((2, piece.stop - piece.start))).shape
-    (2, 3)
-    """
-    parts = map_pieces(n_tasks, n_threads, work)
-    return parts[0] if len(parts) == 1 else np.hstack(parts)
+        return np.hstack([future.result() for future in waiting])

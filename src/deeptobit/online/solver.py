@@ -149,8 +149,7 @@ class Standardization:
         unit = float(rows.weight.mean())
         share = rows.weight / unit
         feature_mean, feature_scale = _moments(rows.X, share)
-        with np.errstate(invalid="ignore"):  # open on both sides
-            values = recorded_values(rows.low, rows.high)
+        values = recorded_values(rows.low, rows.high)
         known = np.isfinite(values)
         if not known.all():
             values, share = np.where(known, values, 0.0), share[:, None] * known
@@ -164,7 +163,7 @@ class Standardization:
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
     def block(self, rows: RawRows) -> Block:
-        """Rows in these units; an entry that is open on both sides becomes missing."""
+        """Rows in these units."""
         X = rows.X - self.feature_mean
         X[np.abs(X) <= _ROUNDING * np.abs(self.feature_mean)] = 0.0  # else it would be learned from
         X *= 1.0 / self.feature_scale
@@ -172,8 +171,6 @@ class Standardization:
         low, high = rows.low - self.target_mean, rows.high - self.target_mean
         low *= precision
         high *= precision
-        unknown = np.isinf(low) & np.isinf(high)
-        low[unknown] = high[unknown] = np.nan
         return Block(X, low, high, rows.weight / self.weight)
 
     def with_units_of(self, rows: RawRows, unseen: BoolArray) -> Standardization:
@@ -363,8 +360,8 @@ class OnlineSolver:
         ----------
         X : array or CSR matrix of shape (n, D)
         low, high : arrays of shape (n, T)
-            Ends of the interval that holds each entry: equal where observed, ∓inf where open,
-            NaN where missing.
+            Ends of the interval that holds each entry: equal where observed, ∓inf where open (not
+            both), NaN where missing.
         weight : array of shape (n,), optional
             Weights of rows; their mean over the first rows is the unit.
         """
@@ -385,7 +382,7 @@ class OnlineSolver:
 
     def _next_block(self) -> int:
         """Rows of the next block: half of those before it, between 64 and 256."""
-        batch = self.settings.batch_size
+        batch = self.settings.rows_per_update
         block = batch * -(-_BLOCK_ROWS // batch)
         if self._learner is None:
             return block * -(-_BUFFER_ROWS // block)

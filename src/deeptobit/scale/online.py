@@ -12,7 +12,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.network import LayerInputs, NetworkLayer
 from deeptobit.network.online import OnlineInputs, nll_by_depth
-from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
+from deeptobit.online import OnlineResult, OnlineSettings
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
 from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
@@ -20,29 +20,14 @@ from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
 _ROWS_PER_LEARNER = 50_000  # with fewer, the result still depends on the start
 
 
-@dataclass(frozen=True)
-class Learner:
-    """The online solver of one group of partitions of a cluster.
-
-    Parameters
-    ----------
-    solver : OnlineSolver
-    seen : Seen
-        What the first pass saw, with the inputs of the layer as features.
-    """
-
-    solver: OnlineSolver
-    seen: Seen
-
-
 def learn_more(
     reader: RowReader,
     inputs: Callable[[FloatArray], FloatArray],
     stride: int,
     blocks: Iterable[Block],
-    learner: Learner,
-) -> Learner:
-    """The learner after the rows of a partition; Dask may use the one before again.
+    state: OnlineState,
+) -> OnlineState:
+    """The state after the rows of a partition; Dask may use the one before again.
 
     Parameters
     ----------
@@ -52,18 +37,18 @@ def learn_more(
     stride : int
         Every so many rows join the sample; 0 leaves ``seen`` as it is after the first pass.
     blocks : iterable of Block
-    learner : Learner
-        It is not changed.
+    state : OnlineState
+        It is not changed. ``seen`` has the inputs of the layer as features.
     """
-    solver, seen = copy.deepcopy(learner.solver), learner.seen
+    solver, seen = copy.deepcopy(state.solver), state.seen
     for raw in map(reader, blocks):
         rows = raw._replace(X=inputs(raw.X))
         solver.learn(*rows)
         seen = seen.more(rows, stride) if stride else seen
-    return Learner(solver, seen)
+    return OnlineState(solver, seen)
 
 
-def average(learners: Sequence[Learner]) -> OnlineResult:
+def average(learners: Sequence[OnlineState]) -> OnlineResult:
     r"""The mean of the learners' W = UV, intercepts and log σ, truncated to their rank.
 
     U and V themselves cannot be averaged: they are determined up to U → UA, V → A⁻¹V. The
@@ -162,7 +147,7 @@ class FitOnline:
         """
         solver, n_rows = state.solver, source.n_rows
         n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, len(source.partitions)))
-        learners = [Learner(solver, Seen.nothing(solver.n_features, solver.n_tasks))] * n_groups
+        learners = [OnlineState(solver, Seen.nothing(solver.n_features, solver.n_tasks))] * n_groups
         stride = max(1, n_rows // _SAMPLE_ROWS)
         for _ in range(self.n_passes):
             learners = source.fold(partial(learn_more, self.rows.reader, inputs, stride), learners)

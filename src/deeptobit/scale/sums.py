@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, newton
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, newton, tobit
 from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings, RawRows
 from deeptobit.scale.source import sum_of
@@ -413,12 +413,10 @@ class Standardised:
         return slopes, np.where(kinds.one_sided, self.beyond_the_bound(noise), mean), sigma
 
     def beyond_the_bound(self, noise: likelihood.Noise) -> FloatArray:
-        """Constants for tasks that are censored throughout, on one side, at σ = 1 (Jeffreys)."""
-        moments = self.moments
-        distance = -noise.ppf(0.5 / (moments.known + 1.0))
-        lowest = self.scaling.apply(moments.at_lower[:1])[0] - distance
-        highest = self.scaling.apply(moments.at_upper[1:])[0] + distance
-        return np.asarray(np.where(np.isfinite(moments.at_lower[0]), lowest, highest))
+        """Constants for tasks that are censored throughout, on one side, at σ = 1."""
+        moments, scaling = self.moments, self.scaling
+        bounds = moments.at_lower[0], moments.at_upper[1]
+        return scaling.apply(tobit.beyond_the_bound(*bounds, moments.known, scaling.scale, noise))
 
     def summary(self) -> DataSummary:
         """The numbers of the rows that an estimator keeps."""
