@@ -34,7 +34,7 @@ def test_a_study_is_evaluated_and_continued(study: Path, tmp_path: Path) -> None
     assert "kohorte: 150 rows" in shown
     assert "ANMSE" in shown
     assert "intervals of 90%" in shown
-    names = ["results.parquet", "settings.json", "summary.html", "summary.md"]
+    names = ["results.parquet", "settings.json", "summary.html"]
     assert sorted(path.name for path in out.iterdir()) == names
     results = pd.read_parquet(out / "results.parquet")
     assert results.groupby("method").size().to_dict() == {"null": 3, "lasso": 3}

@@ -39,9 +39,8 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
     folder, shown, said = streamed
     assert said == (
         "cohort (400 rows × 9 columns) would take about 960 kB, more than half of the 200 kB of "
-        "available memory, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
-        "and rank 3 at most is fitted without cross-validation, and measured on a tenth of the "
-        "groups of 'person' that it does not see."
+        "available memory, so its rows are streamed, and a network is fitted to nine tenths of "
+        "them or more without cross-validation."
     )
     assert "400 rows, 4 features, 3 target(s); streaming them gave 1 layer of rank 3" in shown
     assert "40 were held out at random: the model has not seen them, nor any other row" in shown

@@ -94,7 +94,6 @@ def evaluate(
                 saved = f"what is done is saved in {out}; the same command continues"
             raise KeyboardInterrupt(f"stopped; {saved}") from None
     if out is not None:
-        studies.write_summary(out, found, problem.name)
         studies.write_whole(out / "summary.html", reports.render_comparison(found, problem.name))
     if as_json:
         about = {
@@ -108,7 +107,7 @@ def evaluate(
     else:
         _show(problem, found)
         if out is not None:
-            common.print_written(out, ": results.parquet, summary.md, summary.html.")
+            common.print_written(out, ": results.parquet, summary.html.")
 
 
 def _validate(
@@ -171,6 +170,9 @@ def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
     return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
+_STYLES = {"": "{}", "best": "[bold green]{}[/]", "tie": "{} ≈"}
+
+
 def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) -> None:
     console, comparison = Console(), studies.comparison
     n_rows, n_targets = data.targets.shape
@@ -179,8 +181,8 @@ def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) ->
         f"{n_targets} target(s)[/bold]\n"
     )
     for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
-        head, *rows = table.format(escape, "[bold green]{}[/]")
-        console.print(common.plain_table(head, rows, table.title))
+        rows = [[_STYLES[of.mark].format(escape(of.text)) for of in row] for row in table.rows]
+        console.print(common.plain_table(table.headings, rows, table.title))
         console.print()
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)

@@ -62,7 +62,8 @@ def fit(
     if check.enough:
         fitted = _fit_in_memory(settings, opened, jobs, accept or [])
     else:
-        why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
+        why = f"{check.shortage}, so its rows are streamed, and a network is fitted to nine "
+        why += "tenths of them or more without cross-validation."
         Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
         fitted = _fit_streamed(settings, opened, checkpoint, accept or [])
     card = reports.study_card(fitted)  # before the model is written: both appear, or neither
@@ -127,19 +128,6 @@ def _fit_streamed(
             show(done, total, f"Pass {number}, rows")
 
         return studies.stream_study(study, table, progress=progress, checkpoint=checkpoint)
-
-
-def _how_streamed(study: studies.Study) -> str:
-    """Which model is fitted to rows that are streamed, and which rows it is measured on."""
-    network = studies.fitting.make_network(study)
-    depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
-    group = study.data.group
-    groups = f"a tenth of the groups of {group!r}"
-    held_out = "10,000 rows (a tenth, if that is less)" if group is None else groups
-    return (
-        f"a {type(network).__name__} of {depth} and rank {network.rank} at most is fitted "
-        f"without cross-validation, and measured on {held_out} that it does not see."
-    )
 
 
 # The result.

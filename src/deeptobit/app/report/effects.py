@@ -9,20 +9,13 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from deeptobit.app.report.words import UNKNOWN, number, percent, significant
 from deeptobit.app.study import FittedStudy
+from deeptobit.app.study.measures import Cell
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.inspection import canonical_subspaces
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
 _LEAST = 0.02  # an effect in units of the noise that is shown
-
-
-class Cell(NamedTuple):
-    """The text that is read, what is sorted by (None is always last), and whether it is best."""
-
-    text: str
-    key: float | str | None
-    mark: str = ""
 
 
 # Effects in units.

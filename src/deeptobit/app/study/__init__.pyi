@@ -20,7 +20,6 @@ from . import tables as tables
 from . import visits as visits
 from .columns import FEWEST as FEWEST
 from .comparison import summarise as summarise
-from .comparison import write_summary as write_summary
 from .config import Study as Study
 from .config import read_study as read_study
 from .config import versions as versions
@@ -131,7 +130,6 @@ __all__ = [
     "summarise",
     "validate",
     "versions",
-    "write_summary",
     "write_table",
     "write_whole",
 ]
