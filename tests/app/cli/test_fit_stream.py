@@ -44,7 +44,7 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
     )
     assert "400 rows, 4 features, 3 target(s); streaming them gave 1 layer of rank 3" in shown
     assert "40 were held out at random: the model has not seen them, nor any other row" in shown
-    assert "rows/s), and its model card (cohort-card.md and cohort-card.json)" in shown
+    assert " s, and its model card (cohort-card.md and cohort-card.json)" in shown
     table = load_fitted(folder / "cohort.deeptobit").held_out.table()
     assert f"MMSE 0 – 30 40 {table['r2'].iloc[0]:.2f}" in shown
 
@@ -86,7 +86,7 @@ def test_streaming_for_machines(tmp_path: Path) -> None:
     report = json.loads(shown)
     assert (code, report["streamed"], report["rows"], report["groups"]) == (0, True, 200, None)
     assert 5 <= report["held_out_rows"] <= 40
-    assert "measured on 10,000 rows (a tenth, if that is less) that it does not see." in said
+    assert "a network is fitted to nine tenths of them or more without cross-validation." in said
 
 
 def test_a_stopped_fit_goes_on_from_its_checkpoint(

@@ -102,7 +102,7 @@ def _fit_in_memory(
     with Console(stderr=True).status("Reading the table …"):
         read = table.read()
     findings, built = common.examine(study, read)
-    studies.doctor.refuse(findings, accepted if built is not None else ())
+    studies.doctor.registry.refuse(findings, accepted if built is not None else ())
     assert built is not None  # without data there is an error, which was refused
     with common.progress_bar("Fitting the model, and one for each fold") as show:
         return studies.fit_study(study, built, findings=findings, n_jobs=jobs, progress=show)
@@ -118,7 +118,7 @@ def _fit_streamed(
     findings: list[studies.Finding] = []
     with suppress(studies.StudyError):  # of these rows alone; the fit sees all
         findings, _ = common.examine(study, next(table.chunks(None, _SOME_ROWS))[0])
-    studies.doctor.refuse(findings, accepted)
+    studies.doctor.registry.refuse(findings, accepted)
     for finding in findings:
         if finding.level != "note":
             common.print_finding(Console(stderr=True), finding)
@@ -161,10 +161,8 @@ def _show(fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Pat
             f"{escape(', '.join(useless))}; a model without them does as well."
         )
     _show_warnings(console, fitted, study)
-    seconds, rate = float(fitted.facts["seconds"]), fitted.facts.get("rows per second")
-    speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
-    rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
+    rest = f" in {float(fitted.facts['seconds']):.0f} s, and its model card ({names}). Next:"
     commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
     *others, last = (common.command_line(name, path) for name in commands)
     last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"

@@ -35,7 +35,7 @@ def init(
     file = whole.relative_to(folder).as_posix()  # as the study file writes it
     with Console(stderr=True).status("Reading the table …"):
         table = studies.read_table(data)
-        codes = studies.doctor.codes_of_table(table)
+        codes = studies.doctor.values.codes_of_table(table)
         if codes:
             table = studies.read_table(data, missing=codes)
         text, proposal = studies.propose_study(table, file, missing=codes)

@@ -27,8 +27,8 @@ from .data import StudyData as StudyData
 from .data import build_data as build_data
 from .data import open_data as open_data
 from .data import read_data as read_data
-from .doctor import Finding as Finding
-from .doctor import diagnose as diagnose
+from .doctor.registry import Finding as Finding
+from .doctor.registry import diagnose as diagnose
 from .evaluation import EvaluationData as EvaluationData
 from .evaluation import Folds as Folds
 from .evaluation import Job as Job

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import EncodedColumn, Encoder, read_limits
-from deeptobit.app.study.doctor import Finding, guess_unit
+from deeptobit.app.study.doctor.numbers import guess_unit
+from deeptobit.app.study.doctor.registry import Finding
 from deeptobit.app.study.effects import Effects, FeatureRanges, Subgroups
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
@@ -84,11 +85,6 @@ class FittedStudy:
     def study(self) -> Study:
         """The settings of the study file."""
         return parse_study(Source(Path(f"{self.name}.toml"), self.text))
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """Bounds, shares at them and missing values, one row per target."""
-        return self.held_out.targets.describe()
 
     @property
     def n_held_out(self) -> int:

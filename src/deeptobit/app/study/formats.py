@@ -363,8 +363,6 @@ def convert_table(
     >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
     (2, ['007', '008'], array([29.5,  nan]))
     """
-    if not path.is_file():
-        raise StudyError(f"{path}: there is no such file")
     if kind_of_file(path) not in TEXT:
         what = f"only text files can be converted ({', '.join(TEXT)})"
         raise StudyError(f"{path.name}: {what}; save it as 'CSV UTF-8'")

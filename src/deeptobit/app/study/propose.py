@@ -11,7 +11,7 @@ import numpy as np
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_value
 from deeptobit.app.study.data import read_data, why_useless
-from deeptobit.app.study.doctor import Finding, edit_study, examine
+from deeptobit.app.study.doctor.registry import Finding, edit_study, examine
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")

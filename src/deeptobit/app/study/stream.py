@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
-from deeptobit.app.study import columns, data, doctor
+from deeptobit.app.study import columns, data
 from deeptobit.app.study.config import Study
+from deeptobit.app.study.doctor.registry import diagnose
 from deeptobit.app.study.effects import measure_parts
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
@@ -356,15 +357,14 @@ def stream_study(
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
         sample, training = read_test_rows(rows, n_values)
-    seconds = perf_counter() - started
+    seconds = f"{perf_counter() - started:.1f}"
     tested = predict_test_rows(network, sample, training, study.evaluation.coverage)
-    found = doctor.diagnose(study, sample, ("bound", "collinear"))
+    found = diagnose(study, sample, ("bound", "collinear"))
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
         "streamed": f"{rows.n_rows:,} of {table.n_rows:,} rows in {table.n_passes} passes",
-        "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
-        "seconds": f"{seconds:.1f}",
+        "seconds": seconds,
     }
     return describe_fit(
         study,
