@@ -38,8 +38,8 @@ def streamed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, str]) -> None:
     folder, shown, said = streamed
     assert said == (
-        "cohort (400 rows × 9 columns) would take about 960 kB, more than half of the 200 kB of "
-        "available memory, so its rows are streamed, and a network is fitted to nine tenths of "
+        "cohort (400 rows × 9 columns) would take about 960.0 kB, more than half of the 200.0 kB "
+        "of available memory, so its rows are streamed, and a network is fitted to nine tenths of "
         "them or more without cross-validation."
     )
     assert "400 rows, 4 features, 3 target(s); streaming them gave 1 layer of rank 3" in shown

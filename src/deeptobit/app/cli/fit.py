@@ -54,7 +54,7 @@ def fit(
         common.check_output(file, force, study, table)
     if checkpoint is not None:
         common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-    limits = studies.memory
+    limits = studies.stream
     limit = limits.read_bytes(memory) if memory else limits.available_memory()
     with Console(stderr=True).status("Opening the table …"):
         opened = studies.open_data(settings, data)

@@ -67,20 +67,15 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     Column, part, rows, error relative to all rows, bias in units of the noise, coverage; for a
     single outcome the error is in points.
     """
-    parts = fitted.subgroups
-    if parts is None or not parts.level:
-        return []
-    alone = len(table) == 1
-    relative = parts.error if alone else parts.error / table["mae"].to_numpy()
-    bias = parts.bias / (1.0 if alone else fitted.model.sigma_)
-    means = (pd.DataFrame(of).mean(axis=1) for of in (relative, bias, parts.coverage))
-    rows = []
-    for column, level, n_rows, error, shift, covered in zip(
-        parts.column, parts.level, parts.rows.tolist(), *means, strict=True
-    ):
+    alone, rows = len(table) == 1, []
+    for part in fitted.subgroups:
+        relative = part.error / (1.0 if alone else table["mae"].to_numpy())
+        bias = part.bias / (1.0 if alone else fitted.model.sigma_)
+        error, shift, covered = pd.DataFrame([relative, bias, part.coverage]).mean(axis=1).tolist()
         if np.isnan(error):
             continue
-        cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
+        cells = [Cell(part.column, part.column), Cell(part.level, part.level)]
+        cells.append(Cell(f"about {part.rows:,.0f}", part.rows))
         cells.append(Cell(significant(error) if alone else f"{number(error)} ×", round(error, 4)))
         cells.append(Cell(_signed(shift) if alone else number(shift), round(shift, 4)))
         cells.append(Cell(percent(covered), round(covered, 2)))

@@ -11,7 +11,6 @@ from . import fitting as fitting
 from . import formats as formats
 from . import layout as layout
 from . import measures as measures
-from . import memory as memory
 from . import methods as methods
 from . import planning as planning
 from . import propose as propose
@@ -60,7 +59,6 @@ from .measures import HeldOut as HeldOut
 from .measures import Measure as Measure
 from .measures import Predicted as Predicted
 from .measures import measure as measure
-from .memory import check_memory as check_memory
 from .methods import Baseline as Baseline
 from .methods import InterceptOnly as InterceptOnly
 from .methods import Regression as Regression
@@ -69,6 +67,7 @@ from .methods import make_methods as make_methods
 from .planning import Plan as Plan
 from .planning import plan_of_study as plan_of_study
 from .propose import propose_study as propose_study
+from .stream import check_memory as check_memory
 from .stream import stream_study as stream_study
 from .tables import StudyError as StudyError
 from .tables import Table as Table
