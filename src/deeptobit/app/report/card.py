@@ -5,7 +5,7 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_wh
 from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.app.study.tables import escape_markdown
 from deeptobit.estimators.inputs import feature_names
+from deeptobit.extras import require
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
@@ -297,24 +298,16 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    blocks = [f"# Model card: {escape_markdown(card['name'])}"]
-    if "left_out" in card:
-        blocks.append(escape_markdown(card["left_out"]))
-    for title, content in card.items():
-        if title not in ("name", "left_out") and content:
-            blocks += [f"## {title.replace('_', ' ').capitalize()}", *_blocks(content)]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _blocks(content: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    """Facts first, then tables."""
-    if not isinstance(content, Mapping):
-        return ["\n".join(f"- {escape_markdown(item)}" for item in content)]
-    lines = [
-        f"- {escape_markdown(title)}: {escape_markdown(text)}" for title, text in facts(content)
-    ]
-    tables = [_table(title, value) for title, value in content.items() if _is_table(value)]
-    return ["\n".join(lines), *tables] if lines else tables
+    jinja2 = require("jinja2", "app")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("deeptobit.app.report"),
+        finalize=lambda value: escape_markdown(_text(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    tools = {"facts": facts, "is_table": _is_table, "most_rows": _MAX_ROWS}
+    return str(environment.get_template("card.md.j2").render(tools, card=card))
 
 
 def facts(part: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -330,19 +323,6 @@ def facts(part: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _is_table(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _table(title: str, rows: list[dict[str, Any]]) -> str:
-    headings = [name.replace("_", " ") for name in (title, *list(rows[0])[1:])]
-    lines = [_row(headings), "|" + "---|" * len(headings)]
-    lines += [_row(row.values()) for row in rows[:_MAX_ROWS]]
-    if len(rows) > _MAX_ROWS:
-        lines += ["", f"and {len(rows) - _MAX_ROWS:,} more in the JSON file"]
-    return "\n".join(lines)
-
-
-def _row(cells: Iterable[Any]) -> str:
-    return f"| {' | '.join(escape_markdown(_text(cell)) for cell in cells)} |"
 
 
 def _text(value: Any) -> str:
