@@ -81,7 +81,6 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if columns.names_person(name)]
     first = [name for name in table.columns[:1] if kinds[name] == "text"]
-    first = [name for name in first if not columns.number_format(table, name)]
     numbered = [name for name in table.columns if columns.is_numbered(table.text(name))]
     numbered = [name for name in numbered if not _scale(table, name, ())]
     places = [name for name in table.columns if columns.names_place(name)]
@@ -168,7 +167,7 @@ def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     name = summary.name
     if columns.number_repair(table, name):  # which the doctor decides
         return None
-    if why := why_useless(summary, columns.number_format(table, name)):
+    if why := why_useless(summary):
         return re.sub("^holds |(;|, or) exclude it.*", "", why)  # which it is
     text = table.text(name)
     n_values = text.nunique()
