@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csc_array
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
-from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.app.study.tables import escape_markdown
 from deeptobit.estimators.inputs import feature_names
 from deeptobit.extras import require
@@ -149,7 +147,7 @@ def model_card(
             f"Nominal coverage of the intervals: {percent(_COVERAGE)}."
         )
         data["targets"], scores["targets"] = _outcomes(table, len(targets), min_count)
-    data["features"] = _feature_rows(model, X, min_count)
+    data["features"] = [{"name": feature} for feature in feature_names(model)]
     return {
         "name": name or type(model).__name__,
         "left_out": _left_out(small_counts),
@@ -230,25 +228,6 @@ def _column_rows(fitted: FittedStudy, min_count: int) -> list[Card]:
             row |= {"mean": _rounded(column.means[0]), "sd": _rounded(deviations[column.name])}
         rows.append(row | {"missing_cells": "some" if column.indicator else "none"})
     return rows
-
-
-def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
-    """The features of an estimator, with their standard deviations if it knows them.
-
-    Beside the number of rows, the deviation of a flag reveals how many have it; if the rows are not
-    known, any feature may be such a flag. With a formula, X has other columns.
-    """
-    names = feature_names(model)
-    deviations = getattr(model, "feature_scale_", [None] * len(names))
-    hidden = [min_count > 1] * len(names)
-    if min_count > 1 and X is not None and not hasattr(model, "formula_"):
-        matrix = csc_array(X if hasattr(X, "tocsc") else np.asarray(X, dtype=np.float64))
-        columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
-        hidden = [reveals_small_count(column) for column in columns]
-    return [
-        {"name": name, "sd": None if hide or deviation is None else _rounded(deviation)}
-        for name, deviation, hide in zip(names, deviations, hidden, strict=True)
-    ]
 
 
 def json_value(value: Any) -> Any:
