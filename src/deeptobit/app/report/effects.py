@@ -103,7 +103,6 @@ def horizon_rows(fitted: FittedStudy, min_count: int) -> list[list[Cell]]:
 
 _LISTED = 5  # loadings of each kind in a sentence
 _SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
-_OPPOSITE = -0.5  # of three outcomes, two have at least this cosine
 
 
 class Directions(NamedTuple):
@@ -210,19 +209,11 @@ def _effects(model: CensoredRegressor) -> FloatArray:
 
 
 def similarity_words(cosines: pd.DataFrame) -> str:
-    """Which two outcomes are most alike, if any are; empty if there is only one outcome."""
-    values = cosines.to_numpy().copy()
-    if len(values) < 2:
+    """Which two outcomes have most in common; empty if there is only one outcome."""
+    if len(cosines) < 2:
         return ""
-    np.fill_diagonal(values, -np.inf)
-    first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
-    most = float(values[first, second])
-    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", f"(cosine {number(most)})"
-    if most < _OPPOSITE:
-        return (
-            f"The features move {both} in opposite directions {cosine}: what raises one lowers the "
-            "other."
-        )
-    if most <= 0.0:
-        return f"The features move no two outcomes alike; {both} come closest {cosine}."
-    return f"The features move {both} most alike {cosine}."
+    values = np.tril(cosines.to_numpy(), k=-1)
+    second, first = np.unravel_index(np.abs(values).argmax(), values.shape)
+    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", values[second, first]
+    how = "most alike" if cosine >= 0.0 else "in the most opposite directions"
+    return f"The features move {both} {how} (cosine {number(cosine)})."
