@@ -213,7 +213,7 @@ def similarity_words(cosines: pd.DataFrame) -> str:
     if len(cosines) < 2:
         return ""
     values = np.tril(cosines.to_numpy(), k=-1)
-    second, first = np.unravel_index(np.abs(values).argmax(), values.shape)
+    second, first = divmod(int(np.abs(values).argmax()), len(values))
     both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", values[second, first]
     how = "most alike" if cosine >= 0.0 else "in the most opposite directions"
     return f"The features move {both} {how} (cosine {number(cosine)})."
