@@ -6,7 +6,8 @@ registry of findings, so that neither can say something else than the command do
 
 from pathlib import Path
 
-from deeptobit.app.study.doctor import RULES, UNITS
+from deeptobit.app.study.doctor.numbers import UNITS
+from deeptobit.app.study.doctor.registry import RULES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, STUDY = DOCS / "table.md", DOCS / "study.md"

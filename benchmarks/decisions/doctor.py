@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.decisions.table import Table
 from deeptobit.app import study as studies
-from deeptobit.app.study.doctor import Finding, edit_study, examine
+from deeptobit.app.study.doctor.registry import Finding, edit_study, examine
 from deeptobit.extras import require
 from tests.doctor.faults import ALL, Fault, write_fault
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deeptobit.app.study import StudyError, build_data, fit_study, read_data, read_study
-from deeptobit.app.study.doctor import edit_study, examine, refuse
+from deeptobit.app.study.doctor.registry import edit_study, examine, refuse
 from tests.doctor.faults import ALL, ONE, Fault, clean, write_fault
 
 CLEAN = Fault("nothing", ())

@@ -130,7 +130,6 @@ def test_the_comparison(folder: Path) -> None:
         (folder / "compared" / "summary.html").read_text(encoding="utf-8"), n_scripts=1
     )
     assert HOSTILE in elements.text
-    check_markdown((folder / "compared" / "summary.md").read_text(encoding="utf-8"))
 
 
 def _section() -> Section:

@@ -58,7 +58,7 @@ def test_the_network_is_compared_with_other_methods(folder: Path) -> None:
     assert r2["null"] < 0.1 < 0.3 < r2["network"]
     assert r2["network"] > r2["ridge"] - 0.1
     assert report["skipped"] == []
-    assert "network" in (folder / "results" / "summary.md").read_text(encoding="utf-8")
+    assert "network" in (folder / "results" / "summary.html").read_text(encoding="utf-8")
 
 
 def test_a_page_tells_it_all(folder: Path) -> None:

@@ -250,7 +250,7 @@ def test_what_is_odd_works(write: Write, followed: Callable[[Write], Path]) -> N
 
 def test_codes_are_found_and_written_into_the_study(tmp_path: Path) -> None:
     shown = _run("init", _coded(_table(), tmp_path / "a")).shown
-    assert "-4, refused, beside blank cells" in " ".join(shown.split())
+    assert "missing -4 and refused" in " ".join(shown.split())
     assert 'missing = [-4, "refused"]' in (tmp_path / "a.toml").read_text()
     target = json.loads(_run("check", tmp_path / "a.toml", "--json").shown)["targets"][0]
     assert (target["entries"], target["missing"]) == (35, 5)

@@ -70,7 +70,12 @@ def test_a_component_without_a_share_is_left_out() -> None:
 def test_the_most_alike_are_not_the_same_outcome() -> None:
     names = ["a", "b", "c"]
     cosines = pd.DataFrame([[1, 0.2, -0.9], [0.2, 1, 0.3], [-0.9, 0.3, 1]], names, names)
-    assert similarity_words(cosines) == "The features move b and c most alike (cosine 0.30)."
+    assert similarity_words(cosines.iloc[1:, 1:]) == (
+        "The features move b and c most alike (cosine 0.30)."
+    )
+    assert similarity_words(cosines) == (
+        "The features move a and c in the most opposite directions (cosine −0.90)."
+    )
     assert similarity_words(cosines.iloc[:1, :1]) == ""
 
 

@@ -333,7 +333,7 @@ def test_contrast(scheme: str, ink: str, paper: str, least: float) -> None:
 
 
 def test_a_model_file_of_an_older_version_has_a_report_without_what_it_lacks() -> None:
-    older = replace(one_outcome("lower = 0"), ranges=None, effects=None, subgroups=None)
+    older = replace(one_outcome("lower = 0"), ranges=None, effects=None, subgroups=())
     page = render_report(older)
     assert 'id="outcomes"' in page
     assert 'id="effects"' not in page

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deeptobit.app.study import read_table
-from deeptobit.app.study.doctor import codes_of_table as find_codes
+from deeptobit.app.study.doctor.values import codes_of_table as find_codes
 
 Column = list[object]
 SCORES: Column = [30, 28, 21, 19, 25, 30, 27, 22]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import build_data, diagnose, read_data, read_study
+from deeptobit.app.study.data import WRITTEN
 from deeptobit.app.study.doctor.features import dependences
 from tests.app.study.problems import write_study
 
@@ -139,7 +140,7 @@ def test_numbers_that_only_look_like_codes(tmp_path: Path) -> None:
 
 def test_numbers_that_are_taken_for_categories(tmp_path: Path) -> None:
     dose = [f"{5 * (row % 4)}%" for row in range(N_ROWS)]
-    message = "read as categories, but holds numbers with %; take the sign out of the cells"
+    message = f"read as categories, but holds {WRITTEN}"
     assert _findings(tmp_path, "[targets.y]\n", dose=dose) == [f"warning category:dose: {message}"]
     declared = '[features]\ncategorical = ["dose"]\n[targets.y]\n'
     assert _findings(tmp_path, declared, dose=dose) == []

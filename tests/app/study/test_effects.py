@@ -123,12 +123,12 @@ def test_errors_of_a_part_are_those_of_its_rows() -> None:
     predictive = Predictive(Gaussian(), latent, np.ones((len(y), 1)))
     held_out = HeldOut(targets, predictive, predictive, (latent,), 0.9)
     found = measure_parts(held_out, X, ENCODER, ("clinic", np.arange(len(y)).astype(str)))
-    assert found.column == ["site"] * 3  # a clinic of one row is no part
-    assert found.level == ["A", "B", "C"]
+    assert [part.column for part in found] == ["site"] * 3  # a clinic of one row is no part
+    assert [part.level for part in found] == ["A", "B", "C"]
     in_B = (X["site=B"] == 1.0).to_numpy()
-    assert found.error[1, 0] == pytest.approx(np.abs(20.0 - y[in_B]).mean())
-    assert found.bias[1, 0] == pytest.approx((20.0 - y[in_B]).mean())
-    assert found.rows[1] % 10 == 0
+    assert found[1].error[0] == pytest.approx(np.abs(20.0 - y[in_B]).mean())
+    assert found[1].bias[0] == pytest.approx((20.0 - y[in_B]).mean())
+    assert found[1].rows % 10 == 0
 
 
 def test_too_small_parts_are_left_out() -> None:
@@ -138,7 +138,7 @@ def test_too_small_parts_are_left_out() -> None:
     targets = CensoredTargets.from_bounds(y.to_numpy()[:, None], lower=None, names=["y"])
     predictive = Predictive(Gaussian(), np.zeros((40, 1)), np.ones((40, 1)))
     held_out = HeldOut(targets, predictive, predictive, (np.zeros((40, 1)),), 0.9)
-    assert measure_parts(held_out, X, ENCODER).level == []
+    assert measure_parts(held_out, X, ENCODER) == ()
 
 
 def test_a_report_speaks_of_them() -> None:

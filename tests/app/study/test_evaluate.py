@@ -134,20 +134,19 @@ def test_summary_and_verdict_tell_who_wins(found: Evaluation) -> None:
     assert best["share"].tolist() == [0.5, 0.7]
     assert "null" not in set(best["method"])
     assert not summary.query("measure == 'width'")["best"].any()
-    assert verdict(found) == []  # the network did not run
+    alone = found.results.query("method == 'lasso'")
+    assert verdict(replace(found, results=alone)) == []  # nothing to compare with
     renamed = found.results.replace({"method": {"lasso": "network"}})
     won = renamed.assign(anmse=renamed["anmse"].where(renamed["method"] != "network", 0.0))
-    assert verdict(replace(found, results=won))[0] == "network has the lowest ANMSE at 50%, 70%."
+    assert verdict(replace(found, results=won))[0] == "Lowest ANMSE: network (50%, 70%)."
     lost = renamed.assign(
         anmse=renamed["anmse"].where(renamed["method"] != "network", 9.0),
         r2=renamed["r2"].where(renamed["method"] != "network", -9.0),
     )
     sentences = verdict(replace(found, results=lost))
-    assert sentences[0].startswith("network does not win on ANMSE at 50%, where tobit is ahead (0.")
-    assert sentences[0].endswith("against 9.0000).")
-    assert sentences[1].startswith(
-        "By R² over all splits network is best in 0 of 3 targets; not in"
-    )
+    assert sentences[0] == "Lowest ANMSE: tobit (50%, 70%)."
+    assert sentences[1].startswith("Highest R² over all splits: ")
+    assert "network" not in sentences[1]
 
 
 def test_an_unknown_method_is_named() -> None:

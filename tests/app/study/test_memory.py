@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deeptobit.app.study import StudyError
-from deeptobit.app.study.memory import available_memory, read_bytes, show_bytes
+from deeptobit.app.study.stream import available_memory, read_bytes
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,3 @@ def test_amounts(text: str, expected: float) -> None:
 def test_amounts_that_are_none(text: str) -> None:
     with pytest.raises(StudyError, match="an amount of memory is written 500MB or 4GB"):
         read_bytes(text)
-
-
-def test_what_is_shown_can_be_read() -> None:
-    assert read_bytes(show_bytes(3.2e9)) == 3_200_000_000

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import Study, check_memory, read_study
-from deeptobit.app.study.memory import MemoryCheck
+from deeptobit.app.study.stream import MemoryCheck
 
 FRAME = pd.DataFrame(np.zeros((1000, 10)), columns=[f"x{k}" for k in range(10)]).assign(word="a")
 
@@ -34,8 +34,8 @@ def test_a_parquet_table_is_known_by_its_cells(study: Study, tmp_path: Path) -> 
     check = _check(study, path, 2 * needed - 1)
     assert not check.enough
     assert check.shortage == (
-        "a.parquet (1,000 rows × 11 columns) would take about 2 MB, more than half of the 4 MB of "
-        "available memory"
+        "a.parquet (1,000 rows × 11 columns) would take about 2.2 MB, more than half of the 4.4 MB "
+        "of available memory"
     )
 
 

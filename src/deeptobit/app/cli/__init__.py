@@ -1,26 +1,11 @@
 """The command line. Nothing heavy is imported until a command needs it."""
 
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING
+
+from deeptobit.app import report as reports  # both load a file when a name of it is used
+from deeptobit.app import study as studies
 
 __all__ = ["main", "reports", "studies"]
-
-if TYPE_CHECKING:
-    from deeptobit.app import report as reports
-    from deeptobit.app import study as studies
-else:
-
-    class _OnUse:
-        """A module that is imported when a name of it is used."""
-
-        def __init__(self, module):
-            self._module = module
-
-        def __getattr__(self, name):
-            return getattr(import_module(self._module), name)
-
-    reports, studies = _OnUse("deeptobit.app.report"), _OnUse("deeptobit.app.study")
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ COMMANDS = [
     "forecast",
     "evaluate",
     "export",
-    "convert",
     "demo",
 ]
 

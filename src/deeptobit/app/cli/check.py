@@ -31,9 +31,9 @@ def check(
     findings, built = _examine(study, data)
     fixed = list[studies.Finding]()
     for _ in range(_MOST_ROUNDS if fix and "all" in fix else 1):  # a fix may show what it hid
-        chosen = studies.doctor.choose(findings, ["all"] if fixed else fix or [])
+        chosen = studies.doctor.registry.choose(findings, ["all"] if fixed else fix or [])
         before = study.read_text(encoding="utf-8-sig")
-        after = studies.doctor.edit_study(before, chosen, explain=True)
+        after = studies.doctor.registry.edit_study(before, chosen, explain=True)
         if after == before:
             break
         # Written if the study file can still be read with them.

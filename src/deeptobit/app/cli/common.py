@@ -215,7 +215,7 @@ def examine(
 ) -> tuple[list[studies.Finding], studies.StudyData | None]:
     """All findings, and the data; with a bar where it takes long."""
     with progress_bar("Examining the table") as show:
-        return studies.doctor.examine(study, table, show)
+        return studies.doctor.registry.examine(study, table, show)
 
 
 def command_line(name: str, file: Path) -> str:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
 from typer import Argument, BadParameter, Option
 
-import deeptobit
 from deeptobit.app.cli import common, reports, studies
-
-if TYPE_CHECKING:
-    Problem = tuple[studies.EvaluationData, studies.Protocol, Any]
 
 
 def evaluate(
-    study: Annotated[
-        Path | None, Argument(help="A study file, or with --model a table of another site.")
-    ] = None,
+    study: Annotated[Path, Argument(help="A study file, or with --model a table of another site.")],
     model: Annotated[
         Path | None, Option(help="A model file: is it right for the rows of another table?")
     ] = None,
@@ -30,10 +24,6 @@ def evaluate(
     ] = None,
     force: common.Force = False,
     data: common.OtherData = None,
-    dataset: Annotated[
-        Literal["help", "adni"] | None, Option(help="A real cohort in place of a study.")
-    ] = None,
-    path: Annotated[Path | None, Option(help="Folder of your ADNI downloads.")] = None,
     out: Annotated[
         Path | None, Option(help="Folder for results; a stopped run continues there.")
     ] = None,
@@ -53,15 +43,11 @@ def evaluate(
 
     Exit codes: 0 done; 1 the data or settings are wrong; 2 wrong usage; 130 stopped by Ctrl-C.
     """
-    if model is not None and study is not None:
+    if model is not None:
         _validate(model, study, recalibrate, force, as_json)
         return
-    if model is not None or recalibrate is not None:
-        raise BadParameter("--model needs the table to evaluate, and --recalibrate needs --model")
-    if (study is None) == (dataset is None):
-        raise BadParameter("name a study file, or a cohort with --dataset, not both")
-    if study is None and data is not None:
-        raise BadParameter("--data goes with a study file")
+    if recalibrate is not None:
+        raise BadParameter("--recalibrate needs --model")
     shares = None if train_shares is None else tuple(common.numbers(train_shares, "0.4,0.6,0.8"))
     console = Console(stderr=as_json)
 
@@ -73,9 +59,11 @@ def evaluate(
 
     with studies.formats.as_study_error():
         with console.status("Reading the data …"), common.record_warnings() as messages:
-            read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
-            problem, protocol, network = read
+            settings = studies.read_study(study)
+            built = studies.build_data(settings, studies.read_data(settings, data))
         common.print_warnings(console, messages)
+        problem, network = studies.data_of_study(built, study.stem), studies.make_model(settings)
+        protocol = studies.Protocol(**asdict(settings.evaluation), inner_folds=settings.model.cv)
         if repeats is not None:
             protocol = replace(protocol, method="splits", repeats=repeats)
         if shares is not None:
@@ -94,7 +82,6 @@ def evaluate(
                 saved = f"what is done is saved in {out}; the same command continues"
             raise KeyboardInterrupt(f"stopped; {saved}") from None
     if out is not None:
-        studies.write_summary(out, found, problem.name)
         studies.write_whole(out / "summary.html", reports.render_comparison(found, problem.name))
     if as_json:
         about = {
@@ -108,7 +95,7 @@ def evaluate(
     else:
         _show(problem, found)
         if out is not None:
-            common.print_written(out, ": results.parquet, summary.md, summary.html.")
+            common.print_written(out, ": results.parquet, summary.html.")
 
 
 def _validate(
@@ -154,21 +141,7 @@ def _validate(
         common.print_written(recalibrate, ": the model with level, slope and noise of this table.")
 
 
-def _of_study(path: Path, table: Path | None) -> Problem:
-    study = studies.read_study(path)
-    built = studies.build_data(study, studies.read_data(study, table))
-    protocol = studies.Protocol(**asdict(study.evaluation), inner_folds=study.model.cv)
-    return studies.data_of_study(built, path.stem), protocol, studies.make_model(study)
-
-
-def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
-    if dataset == "help":
-        cohort, name = deeptobit.datasets.load_help(), "HELP"
-    elif path is not None:
-        cohort, name = deeptobit.datasets.load_adni(path), "ADNI"
-    else:
-        raise studies.StudyError("--dataset adni needs --path, the folder of your ADNI downloads")
-    return studies.data_of_cohort(cohort, name), studies.Protocol(), None
+_STYLES = {"": "{}", "best": "[bold green]{}[/]", "tie": "{} ≈"}
 
 
 def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) -> None:
@@ -179,8 +152,8 @@ def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) ->
         f"{n_targets} target(s)[/bold]\n"
     )
     for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
-        head, *rows = table.format(escape, "[bold green]{}[/]")
-        console.print(common.plain_table(head, rows, table.title))
+        rows = [[_STYLES[of.mark].format(escape(of.text)) for of in row] for row in table.rows]
+        console.print(common.plain_table(table.headings, rows, table.title))
         console.print()
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)

@@ -55,10 +55,11 @@ def _notes(study: studies.FittedStudy) -> list[str]:
             "Its features are the columns of the table once encoded: categories as 0 and 1, "
             "missing cells filled and marked. --json says how."
         )
-    by_row = study.summary[["lower", "upper"]].isna().any(axis=1)
-    if by_row.any():
+    bounds = study.held_out.targets.describe()[["lower", "upper"]]
+    by_row = bounds.index[bounds.isna().any(axis=1)]
+    if len(by_row):
         notes.append(
-            f"Limits of {', '.join(map(str, study.summary.index[by_row]))} differ from row to "
+            f"Limits of {', '.join(map(str, by_row))} differ from row to "
             "row and are not in it: apply them to --kind latent."
         )
     return notes

@@ -54,7 +54,7 @@ def fit(
         common.check_output(file, force, study, table)
     if checkpoint is not None:
         common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-    limits = studies.memory
+    limits = studies.stream
     limit = limits.read_bytes(memory) if memory else limits.available_memory()
     with Console(stderr=True).status("Opening the table …"):
         opened = studies.open_data(settings, data)
@@ -62,7 +62,8 @@ def fit(
     if check.enough:
         fitted = _fit_in_memory(settings, opened, jobs, accept or [])
     else:
-        why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
+        why = f"{check.shortage}, so its rows are streamed, and a network is fitted to nine "
+        why += "tenths of them or more without cross-validation."
         Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
         fitted = _fit_streamed(settings, opened, checkpoint, accept or [])
     card = reports.study_card(fitted)  # before the model is written: both appear, or neither
@@ -101,7 +102,7 @@ def _fit_in_memory(
     with Console(stderr=True).status("Reading the table …"):
         read = table.read()
     findings, built = common.examine(study, read)
-    studies.doctor.refuse(findings, accepted if built is not None else ())
+    studies.doctor.registry.refuse(findings, accepted if built is not None else ())
     assert built is not None  # without data there is an error, which was refused
     with common.progress_bar("Fitting the model, and one for each fold") as show:
         return studies.fit_study(study, built, findings=findings, n_jobs=jobs, progress=show)
@@ -117,7 +118,7 @@ def _fit_streamed(
     findings: list[studies.Finding] = []
     with suppress(studies.StudyError):  # of these rows alone; the fit sees all
         findings, _ = common.examine(study, next(table.chunks(None, _SOME_ROWS))[0])
-    studies.doctor.refuse(findings, accepted)
+    studies.doctor.registry.refuse(findings, accepted)
     for finding in findings:
         if finding.level != "note":
             common.print_finding(Console(stderr=True), finding)
@@ -127,19 +128,6 @@ def _fit_streamed(
             show(done, total, f"Pass {number}, rows")
 
         return studies.stream_study(study, table, progress=progress, checkpoint=checkpoint)
-
-
-def _how_streamed(study: studies.Study) -> str:
-    """Which model is fitted to rows that are streamed, and which rows it is measured on."""
-    network = studies.fitting.make_network(study)
-    depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
-    group = study.data.group
-    groups = f"a tenth of the groups of {group!r}"
-    held_out = "10,000 rows (a tenth, if that is less)" if group is None else groups
-    return (
-        f"a {type(network).__name__} of {depth} and rank {network.rank} at most is fitted "
-        f"without cross-validation, and measured on {held_out} that it does not see."
-    )
 
 
 # The result.
@@ -173,10 +161,8 @@ def _show(fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Pat
             f"{escape(', '.join(useless))}; a model without them does as well."
         )
     _show_warnings(console, fitted, study)
-    seconds, rate = float(fitted.facts["seconds"]), fitted.facts.get("rows per second")
-    speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
-    rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
+    rest = f" in {float(fitted.facts['seconds']):.0f} s, and its model card ({names}). Next:"
     commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
     *others, last = (common.command_line(name, path) for name in commands)
     last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"

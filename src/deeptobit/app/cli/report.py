@@ -27,7 +27,7 @@ def report(
         fitted = studies.load_fitted(model)
         page = reports.render_report(fitted, small_counts=small_counts or None)
     studies.write_whole(path, page)
-    n_targets, size = len(fitted.summary), path.stat().st_size
+    n_targets, size = len(fitted.model.target_names_), path.stat().st_size
     facts = {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
     rest = f": {n_targets} target(s), {size / 1e6:.1f} MB. Open it in any browser; it needs "
     common.tell_written(as_json, facts, path, f"{rest}no network.")

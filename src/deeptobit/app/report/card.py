@@ -5,21 +5,20 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csc_array
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
-from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.app.study.tables import escape_markdown
 from deeptobit.estimators.inputs import feature_names
+from deeptobit.extras import require
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
@@ -148,7 +147,7 @@ def model_card(
             f"Nominal coverage of the intervals: {percent(_COVERAGE)}."
         )
         data["targets"], scores["targets"] = _outcomes(table, len(targets), min_count)
-    data["features"] = _feature_rows(model, X, min_count)
+    data["features"] = [{"name": feature} for feature in feature_names(model)]
     return {
         "name": name or type(model).__name__,
         "left_out": _left_out(small_counts),
@@ -231,25 +230,6 @@ def _column_rows(fitted: FittedStudy, min_count: int) -> list[Card]:
     return rows
 
 
-def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
-    """The features of an estimator, with their standard deviations if it knows them.
-
-    Beside the number of rows, the deviation of a flag reveals how many have it; if the rows are not
-    known, any feature may be such a flag. With a formula, X has other columns.
-    """
-    names = feature_names(model)
-    deviations = getattr(model, "feature_scale_", [None] * len(names))
-    hidden = [min_count > 1] * len(names)
-    if min_count > 1 and X is not None and not hasattr(model, "formula_"):
-        matrix = csc_array(X if hasattr(X, "tocsc") else np.asarray(X, dtype=np.float64))
-        columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
-        hidden = [reveals_small_count(column) for column in columns]
-    return [
-        {"name": name, "sd": None if hide or deviation is None else _rounded(deviation)}
-        for name, deviation, hide in zip(names, deviations, hidden, strict=True)
-    ]
-
-
 def json_value(value: Any) -> Any:
     """A value in the types of JSON: None for NaN and infinity, the repr of other objects."""
     if isinstance(value, (np.ndarray, np.generic)):
@@ -297,24 +277,16 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    blocks = [f"# Model card: {escape_markdown(card['name'])}"]
-    if "left_out" in card:
-        blocks.append(escape_markdown(card["left_out"]))
-    for title, content in card.items():
-        if title not in ("name", "left_out") and content:
-            blocks += [f"## {title.replace('_', ' ').capitalize()}", *_blocks(content)]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _blocks(content: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    """Facts first, then tables."""
-    if not isinstance(content, Mapping):
-        return ["\n".join(f"- {escape_markdown(item)}" for item in content)]
-    lines = [
-        f"- {escape_markdown(title)}: {escape_markdown(text)}" for title, text in facts(content)
-    ]
-    tables = [_table(title, value) for title, value in content.items() if _is_table(value)]
-    return ["\n".join(lines), *tables] if lines else tables
+    jinja2 = require("jinja2", "app")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("deeptobit.app.report"),
+        finalize=lambda value: escape_markdown(_text(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    tools = {"facts": facts, "is_table": _is_table, "most_rows": _MAX_ROWS}
+    return str(environment.get_template("card.md.j2").render(tools, card=card))
 
 
 def facts(part: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -330,19 +302,6 @@ def facts(part: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _is_table(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _table(title: str, rows: list[dict[str, Any]]) -> str:
-    headings = [name.replace("_", " ") for name in (title, *list(rows[0])[1:])]
-    lines = [_row(headings), "|" + "---|" * len(headings)]
-    lines += [_row(row.values()) for row in rows[:_MAX_ROWS]]
-    if len(rows) > _MAX_ROWS:
-        lines += ["", f"and {len(rows) - _MAX_ROWS:,} more in the JSON file"]
-    return "\n".join(lines)
-
-
-def _row(cells: Iterable[Any]) -> str:
-    return f"| {' | '.join(escape_markdown(_text(cell)) for cell in cells)} |"
 
 
 def _text(value: Any) -> str:

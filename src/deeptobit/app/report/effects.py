@@ -9,20 +9,13 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from deeptobit.app.report.words import UNKNOWN, number, percent, significant
 from deeptobit.app.study import FittedStudy
+from deeptobit.app.study.measures import Cell
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.inspection import canonical_subspaces
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
 _LEAST = 0.02  # an effect in units of the noise that is shown
-
-
-class Cell(NamedTuple):
-    """The text that is read, what is sorted by (None is always last), and whether it is best."""
-
-    text: str
-    key: float | str | None
-    mark: str = ""
 
 
 # Effects in units.
@@ -74,20 +67,15 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     Column, part, rows, error relative to all rows, bias in units of the noise, coverage; for a
     single outcome the error is in points.
     """
-    parts = fitted.subgroups
-    if parts is None or not parts.level:
-        return []
-    alone = len(table) == 1
-    relative = parts.error if alone else parts.error / table["mae"].to_numpy()
-    bias = parts.bias / (1.0 if alone else fitted.model.sigma_)
-    means = (pd.DataFrame(of).mean(axis=1) for of in (relative, bias, parts.coverage))
-    rows = []
-    for column, level, n_rows, error, shift, covered in zip(
-        parts.column, parts.level, parts.rows.tolist(), *means, strict=True
-    ):
+    alone, rows = len(table) == 1, []
+    for part in fitted.subgroups:
+        relative = part.error / (1.0 if alone else table["mae"].to_numpy())
+        bias = part.bias / (1.0 if alone else fitted.model.sigma_)
+        error, shift, covered = pd.DataFrame([relative, bias, part.coverage]).mean(axis=1).tolist()
         if np.isnan(error):
             continue
-        cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
+        cells = [Cell(part.column, part.column), Cell(part.level, part.level)]
+        cells.append(Cell(f"about {part.rows:,.0f}", part.rows))
         cells.append(Cell(significant(error) if alone else f"{number(error)} ×", round(error, 4)))
         cells.append(Cell(_signed(shift) if alone else number(shift), round(shift, 4)))
         cells.append(Cell(percent(covered), round(covered, 2)))
@@ -115,7 +103,6 @@ def horizon_rows(fitted: FittedStudy, min_count: int) -> list[list[Cell]]:
 
 _LISTED = 5  # loadings of each kind in a sentence
 _SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
-_OPPOSITE = -0.5  # of three outcomes, two have at least this cosine
 
 
 class Directions(NamedTuple):
@@ -222,19 +209,11 @@ def _effects(model: CensoredRegressor) -> FloatArray:
 
 
 def similarity_words(cosines: pd.DataFrame) -> str:
-    """Which two outcomes are most alike, if any are; empty if there is only one outcome."""
-    values = cosines.to_numpy().copy()
-    if len(values) < 2:
+    """Which two outcomes have most in common; empty if there is only one outcome."""
+    if len(cosines) < 2:
         return ""
-    np.fill_diagonal(values, -np.inf)
-    first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
-    most = float(values[first, second])
-    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", f"(cosine {number(most)})"
-    if most < _OPPOSITE:
-        return (
-            f"The features move {both} in opposite directions {cosine}: what raises one lowers the "
-            "other."
-        )
-    if most <= 0.0:
-        return f"The features move no two outcomes alike; {both} come closest {cosine}."
-    return f"The features move {both} most alike {cosine}."
+    values = np.tril(cosines.to_numpy(), k=-1)
+    second, first = divmod(int(np.abs(values).argmax()), len(values))
+    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", values[second, first]
+    how = "most alike" if cosine >= 0.0 else "in the most opposite directions"
+    return f"The features move {both} {how} (cosine {number(cosine)})."

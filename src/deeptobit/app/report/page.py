@@ -16,9 +16,9 @@ from deeptobit.app import study
 from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import describe_study, facts
-from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
+from deeptobit.app.study.measures import Cell
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
@@ -157,29 +157,9 @@ def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
 def render_comparison(evaluation: study.evaluation.Evaluation, name: str) -> str:
     """One self-contained HTML page about methods that were compared on held-out rows."""
     # ``study`` loads comparisons on use: their methods need much of scikit-learn.
-    first, *others = study.comparison.notes(evaluation) or [""]
-    tables = [_listed(table) for table in study.comparison.all_tables(evaluation)]
+    first, *others = study.comparison.notes(evaluation)
+    tables = study.comparison.all_tables(evaluation)
     return render_page("comparison", name, {"lede": first, "notes": others, "tables": tables})
-
-
-def _listed(table: study.comparison.TextTable) -> dict[str, object]:
-    """A table as headings and rows of cells."""
-    marks = table.best.map({True: "best", False: ""}.get).mask(table.ties, "tie")
-    rows = [
-        [_compared(text, mark) for text, mark in zip(texts, marked, strict=True)]
-        for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
-    ]
-    title = f"{table.title[:1].upper()}{table.title[1:]}"
-    return {"title": title, "headings": list(table.cells.columns), "rows": rows}
-
-
-def _compared(text: str, mark: str) -> Cell:
-    """A cell that is sorted by the number it begins with, if there is one; else by its text."""
-    try:
-        value = float(text.split("±")[0])
-    except ValueError:
-        return Cell(text, text, mark)
-    return Cell(text.replace("-", "−"), value if isfinite(value) else None, mark)
 
 
 # Templates.

@@ -11,7 +11,6 @@ from . import fitting as fitting
 from . import formats as formats
 from . import layout as layout
 from . import measures as measures
-from . import memory as memory
 from . import methods as methods
 from . import planning as planning
 from . import propose as propose
@@ -20,7 +19,6 @@ from . import tables as tables
 from . import visits as visits
 from .columns import FEWEST as FEWEST
 from .comparison import summarise as summarise
-from .comparison import write_summary as write_summary
 from .config import Study as Study
 from .config import read_study as read_study
 from .config import versions as versions
@@ -28,8 +26,8 @@ from .data import StudyData as StudyData
 from .data import build_data as build_data
 from .data import open_data as open_data
 from .data import read_data as read_data
-from .doctor import Finding as Finding
-from .doctor import diagnose as diagnose
+from .doctor.registry import Finding as Finding
+from .doctor.registry import diagnose as diagnose
 from .evaluation import EvaluationData as EvaluationData
 from .evaluation import Folds as Folds
 from .evaluation import Job as Job
@@ -54,14 +52,12 @@ from .fitted import predict_table as predict_table
 from .fitted import save_fitted as save_fitted
 from .fitting import fit_study as fit_study
 from .fitting import make_model as make_model
-from .formats import convert_table as convert_table
 from .formats import read_table as read_table
 from .measures import MEASURES as MEASURES
 from .measures import HeldOut as HeldOut
 from .measures import Measure as Measure
 from .measures import Predicted as Predicted
 from .measures import measure as measure
-from .memory import check_memory as check_memory
 from .methods import Baseline as Baseline
 from .methods import InterceptOnly as InterceptOnly
 from .methods import Regression as Regression
@@ -70,6 +66,7 @@ from .methods import make_methods as make_methods
 from .planning import Plan as Plan
 from .planning import plan_of_study as plan_of_study
 from .propose import propose_study as propose_study
+from .stream import check_memory as check_memory
 from .stream import stream_study as stream_study
 from .tables import StudyError as StudyError
 from .tables import Table as Table
@@ -102,7 +99,6 @@ __all__ = [
     "Taskwise",
     "build_data",
     "check_memory",
-    "convert_table",
     "data_of_cohort",
     "data_of_study",
     "diagnose",
@@ -131,7 +127,6 @@ __all__ = [
     "summarise",
     "validate",
     "versions",
-    "write_summary",
     "write_table",
     "write_whole",
 ]

@@ -83,7 +83,7 @@ def matching_columns(study: Study, key: str, table: Columns) -> set[str]:
 # What a column holds, counted in one go or some rows at a time.
 
 T = TypeVar("T")
-Kind = Literal["numbers", "categories", "dates", "mixed", "text", "empty"]
+Kind = Literal["numbers", "written", "categories", "dates", "mixed", "text", "empty"]
 
 MOST_CATEGORIES = 20
 MOST_DECLARED = 1000  # categories of a column that the study calls categorical, in a stream
@@ -91,6 +91,9 @@ FEWEST = 5  # smaller counts of rows are not published
 _SOME = 1000  # rows that show whether there are more
 _MOST_CODES = 10  # with more different values, a mean reveals no count
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}")
+_WRITTEN = re.compile(  # 41 %, 1,250.5, 1,5 and 1.250,5
+    r"[+-]?(\d*[.,]?\d+\s*%|[1-9]\d{0,2}(,\d{3})+(\.\d+)?|\d*[.,]\d+|\d{1,3}(\.\d{3})+,\d+)"
+)
 _EXACT = 2.0**53  # above it, neighbouring whole numbers are the same float
 
 
@@ -109,6 +112,10 @@ class ColumnSummary:
         Sum of the numbers, and the largest absolute value.
     dates : bool
         Whether all known cells so far are dates.
+    written : bool
+        Whether all that are not numbers are written as people write numbers: 41 %, 1,250.
+    written : bool
+        Whether all that are not numbers are written as people write numbers: 41 %, 1,250.
     levels : Counter or None
         How often each cell occurs, as text; None once there are too many different ones.
     values : Counter or None
@@ -134,6 +141,7 @@ class ColumnSummary:
     total: float = 0.0
     largest: float = 0.0
     dates: bool = True
+    written: bool = True
     levels: Counter[str] | None = field(default_factory=Counter)
     values: Counter[float] | None = field(default_factory=Counter)
     example: str = ""
@@ -153,6 +161,8 @@ class ColumnSummary:
             self.dates &= all(map(_DATE.match, table.text(self.name).dropna()))
         elif len(numbers) or n_words:
             self.dates &= cells.dtype.kind in "Mm"
+        if n_words:
+            self.written &= all(map(_WRITTEN.fullmatch, table.text(self.name)[wrong].unique()))
         if n_words and not self.example:
             self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
         few = len(np.unique(numbers[:_SOME])) <= _MOST_CODES
@@ -170,7 +180,7 @@ class ColumnSummary:
 
         ``categories`` are a few words that repeat. ``text`` are words that do not (names, notes,
         identifiers), or whole numbers too long to be measurements. ``mixed`` are numbers with
-        words among them.
+        words among them, ``written`` are numbers in a form that is not read, such as 41 %.
         """
         if self.declared:
             return "categories"
@@ -180,10 +190,11 @@ class ColumnSummary:
             return "dates"
         if self.n_words == 0:
             return "text" if self.largest > _EXACT else "numbers"
-        if self.n_words <= self.n_known / 2:
-            return "mixed"
+        is_mixed = self.n_words <= self.n_known / 2
         repeats = self.levels is not None and len(self.levels) <= max(2, self.n_known // 2)
-        return "categories" if repeats else "text"
+        if repeats and not is_mixed:
+            return "categories"
+        return "written" if self.written else "mixed" if is_mixed else "text"
 
 
 def summarise_column(table: Table, column: str, *, declared: bool = False) -> ColumnSummary:
@@ -227,40 +238,7 @@ def _added(counter: Counter[T] | None, cells: "pd.Series[Any]", most: int) -> Co
     return None if counter is None or len(counter) > most else counter
 
 
-# Numbers in a format that is not read as a number.
-
-_FORMATS = {
-    r"[+-]?\d*[.,]?\d+\s*%": "numbers with %; take the sign out of the cells",
-    r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?": (
-        "numbers with a comma between thousands; take it out of the cells"
-    ),
-    r"[+-]?\d*,\d+": (
-        "numbers with a decimal comma; write points, or semicolons between the cells"
-    ),
-    r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)": (
-        "numbers with a decimal comma beside some with a point; write one or the other"
-    ),
-}
-
-
-def number_format(table: Table, column: str) -> str | None:
-    """What to do with cells that people, but not we, read as numbers; None if there are none.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "sex": ["f", "m"]})
-    >>> table = Table(cells, "a.csv", np.arange(2))
-    >>> [number_format(table, name) for name in table.columns]
-    ['numbers with %; take the sign out of the cells', None]
-    """
-    wrong = table.parse(column)[1]
-    if not wrong.any():
-        return None
-    cells = table.text(column)[wrong].unique().tolist()
-    fits = (what for form, what in _FORMATS.items() if all(re.fullmatch(form, c) for c in cells))
-    return next(fits, None)
-
+# Numbers as people write them, and what reads them.
 
 # All known cells of such a column, one of them, and the keys of [columns.NAME] that read them.
 _REPAIRS: list[tuple[str, str, dict[str, Any]]] = [

@@ -1,17 +1,13 @@
-"""A comparison summarised: means over splits, best methods, ties, and tables in Markdown."""
+"""A comparison summarised: means over splits, best methods, ties, and tables."""
 
 from collections import Counter
-from collections.abc import Callable
 from math import floor, isnan, log10, nan
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from deeptobit.app.study.evaluation import Evaluation
-from deeptobit.app.study.measures import MEASURES
-from deeptobit.app.study.methods import FLAGSHIP
-from deeptobit.app.study.tables import escape_markdown, write_whole
+from deeptobit.app.study.measures import MEASURES, Cell
 
 
 def _columns() -> dict[str, tuple[str, str]]:
@@ -96,31 +92,20 @@ def _is_tied(difference: "pd.Series[float]") -> bool:
 
 
 def verdict(evaluation: Evaluation) -> list[str]:
-    """Sentences on the shares and targets in which the network is best, and in which it is not."""
+    """Which method is best at which shares, and for which targets."""
     results = evaluation.results
-    methods = list(dict.fromkeys(results["method"]))
-    if FLAGSHIP not in methods or len(methods) < 2:
+    if results["method"].nunique() < 2:
         return []
-    table = by_split(results)["anmse"].groupby(["share", "method"], sort=False).mean().unstack()
-    ours, others = table[FLAGSHIP], table.drop(columns=FLAGSHIP)
-    leader, least = others.idxmin(axis=1), others.min(axis=1)
-    ahead = [f"{share:.0%}" for share in table.index[ours <= least]]
-    behind = [
-        f"{share:.0%}, where {leader[share]} is ahead "
-        f"({least[share]:.4f} against {ours[share]:.4f})"
-        for share in table.index[ours > least]
-    ]
+    anmse = by_split(results)["anmse"].groupby(["share", "method"], sort=False).mean().unstack()
+    leaders = {
+        "Lowest ANMSE": anmse.rename("{:.0%}".format).idxmin(axis=1),
+        "Highest R² over all splits": targets_table(results).idxmax(axis=1),
+    }
     sentences = []
-    if ahead:
-        sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")
-    if behind:
-        sentences.append(f"{FLAGSHIP} does not win on ANMSE at {'; at '.join(behind)}.")
-    r2 = targets_table(results)
-    others = r2.drop(columns=FLAGSHIP)
-    lost = others[others.max(axis=1) > r2[FLAGSHIP]]
-    named = ", ".join(f"{target} ({row.idxmax()})" for target, row in lost.iterrows())
-    best = f"best in {len(r2) - len(lost)} of {len(r2)} targets{named and f'; not in {named}'}"
-    sentences.append(f"By R² over all splits {FLAGSHIP} is {best}.")
+    for title, leader in leaders.items():
+        places = leader.index.to_series().groupby(leader, sort=False).agg(", ".join)
+        named = (f"{method} ({where})" for method, where in places.items())
+        sentences.append(f"{title}: {'; '.join(named)}.")
     return sentences
 
 
@@ -129,23 +114,15 @@ def targets_table(results: pd.DataFrame, measure: str = "r2") -> pd.DataFrame:
     return results.groupby(["target", "method"], sort=False)[measure].mean().unstack("method")
 
 
-# Tables of a comparison, as text.
+# Tables of a comparison.
 
 
 class TextTable(NamedTuple):
-    """Cells as text with their headings, and which of them to highlight."""
+    """Cells as they are read; the best are marked ``best``, those that tie with them ``tie``."""
 
     title: str
-    cells: pd.DataFrame
-    best: pd.DataFrame
-    ties: pd.DataFrame
-
-    def format(self, escape: Callable[[str], str], best: str) -> list[list[str]]:
-        """Head and rows with escaped cells; ``best`` is a format such as ``**{}**``."""
-        cells = self.cells.map(escape)
-        cells = cells.mask(self.ties, cells + " ≈")
-        rows = cells.mask(self.best, cells.map(best.format)).to_numpy().tolist()
-        return [[escape(str(name)) for name in cells.columns], *rows]
+    headings: list[str]
+    rows: list[list[Cell]]
 
 
 def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
@@ -166,32 +143,35 @@ def table_of_measures(evaluation: Evaluation) -> TextTable:
 
 def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]) -> TextTable:
     """Methods in rows, and in columns the values of a key of the summary."""
-    cells = {"method": list(dict.fromkeys(summary["method"]))}
-    best: dict[str, Any] = {"method": False}
-    ties: dict[str, Any] = {"method": False}
-    for value, heading in headings.items():
+    rows = {method: [Cell(method, method)] for method in summary["method"]}
+    for value in headings:
         column = summary[summary[key] == value]
         largest = column["mean"].abs().max()
         # Three decimals, or as many as show three digits of the largest number.
         digits = max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3
-        cells[heading] = [
-            f"{mean:.{digits}f}" + ("" if isnan(sd) else f"±{sd:.{digits}f}")
-            for mean, sd in zip(column["mean"], column["sd"], strict=True)
-        ]
-        best[heading], ties[heading] = column["best"].to_numpy(), column["tie"].to_numpy()
-    return TextTable(title, pd.DataFrame(cells), pd.DataFrame(best), pd.DataFrame(ties))
+        for of in column.to_dict("records"):
+            text = f"{of['mean']:.{digits}f}"
+            text += "" if isnan(of["sd"]) else f"±{of['sd']:.{digits}f}"
+            mark = "best" if of["best"] else "tie" if of["tie"] else ""
+            rows[of["method"]].append(_number(text, of["mean"], mark))
+    return TextTable(title, ["method", *headings.values()], list(rows.values()))
+
+
+def _number(text: str, value: float, mark: str) -> Cell:
+    return Cell(text.replace("-", "−"), None if isnan(value) else value, mark)
 
 
 def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> TextTable:
     """One measure of every target and method over all splits, in units of the target."""
-    table = targets_table(evaluation.results, measure)
-    one = MEASURES[measure]
-    leading = table.max(axis=1) if one.better == "higher" else table.min(axis=1)
-    best = table.eq(leading, axis=0).reset_index().assign(target=False)
-    cells = table.map(("{:.3g}" if one.in_units else "{:.3f}").format).reset_index()
+    table, one, rows = targets_table(evaluation.results, measure), MEASURES[measure], []
+    for name, values in table.iterrows():
+        best = values.max() if one.better == "higher" else values.min()
+        texts = values.map(("{:.3g}" if one.in_units else "{:.3f}").format)
+        marks = values.eq(best).map({True: "best", False: ""})
+        rows.append([Cell(str(name), str(name)), *map(_number, texts, values, marks)])
     unit = ", in points" if one.in_units else ""
     title = f"{one.title[:1].upper()}{one.title[1:]} by target{unit}, all splits"
-    return TextTable(title, cells, best, best & False)
+    return TextTable(title, ["target", *table.columns], rows)
 
 
 def notes(evaluation: Evaluation) -> list[str]:
@@ -220,9 +200,6 @@ def notes(evaluation: Evaluation) -> list[str]:
     ]
 
 
-# The tables in Markdown.
-
-
 def all_tables(evaluation: Evaluation) -> list[TextTable]:
     """All measures, by share and by target."""
     return [
@@ -232,20 +209,3 @@ def all_tables(evaluation: Evaluation) -> list[TextTable]:
         table_of_targets(evaluation, "mae"),
         table_of_targets(evaluation),
     ]
-
-
-def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
-    """Write ``summary.md``: all measures, by share and by target."""
-    text = as_markdown(f"Methods compared on {name}", all_tables(evaluation), notes(evaluation))
-    write_whole(folder / "summary.md", text)
-
-
-def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
-    """Tables in Markdown, the best cells in bold."""
-    parts = [f"# {escape_markdown(title)}", *map(escape_markdown, lines)]
-    for table in tables:
-        cells = table.format(escape_markdown, "**{}**")
-        head, *rows = [f"| {' | '.join(row)} |" for row in cells]
-        rule = "|---|" + "---:|" * (len(cells[0]) - 1)
-        parts += [f"## {escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
-    return "\n\n".join(parts) + "\n"

@@ -285,7 +285,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     summaries = []
     for name in columns.feature_columns(study, table):
         summaries.append(columns.summarise_column(table, name, declared=name in declared))
-        check_useful(study, summaries[-1], columns.number_format(table, name))
+        check_useful(study, summaries[-1])
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
@@ -297,25 +297,29 @@ def build_data(study: Study, table: Table) -> StudyData:
     return StudyData(X, targets, read_groups(study, table), encoder, table)
 
 
-def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None = None) -> None:
+def check_useful(study: Study, summary: columns.ColumnSummary) -> None:
     """Refuse a column that cannot be a feature as it is, and say what to do."""
-    why = why_useless(summary, form)
+    why = why_useless(summary)
     if why and summary.kind != "empty":  # which the encoder refuses
         message = f"feature {summary.name!r} {why}{summary.example}"
         raise study.source.error(("features", "include"), message)
 
 
-def why_useless(summary: columns.ColumnSummary, form: str | None = None) -> str | None:
+# What a column holds whose cells people, but not we, read as numbers.
+WRITTEN = "numbers with %, commas or points; [columns.NAME] remove or decimal_comma reads them"
+
+
+def why_useless(summary: columns.ColumnSummary) -> str | None:
     """Why a column cannot be a feature as it is, and what to do; None if it can."""
     reasons = {
         "dates": "holds dates; turn it into a number such as an age, or exclude it",
         "mixed": "holds numbers and words; list the words in [data] missing, or exclude it",
         "text": "holds free text, an identifier or over "
         f"{columns.MOST_CATEGORIES} categories; exclude it, or list it in categorical",
+        "written": f"holds {WRITTEN}",
         "empty": "has no value at all; exclude it",
     }
-    written = form and summary.kind not in ("dates", "empty")
-    return f"holds {form}" if written and summary.kind in reasons else reasons.get(summary.kind)
+    return reasons.get(summary.kind)
 
 
 def read_ids(study: Study, table: Table) -> list[str]:

@@ -6,7 +6,7 @@ patient page takes its ranges from the first, and a prediction for a row far out
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -315,27 +315,26 @@ FEWEST_IN_PART = 20  # rows; errors of fewer are chance
 _MOST_PARTS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Subgroups:
-    """Held-out errors in parts of the rows: the categories of a column, or a few large groups.
+class Part(NamedTuple):
+    """Held-out errors in a part of the rows: a category of a column, or a large group.
 
     Attributes
     ----------
-    column, level : lists of str
-        What the part is, G of them.
-    rows : array of shape (G,)
+    column, level : str
+        What the part is.
+    rows : float
         Number of rows, to the nearest ten.
-    error : array of shape (G, T)
+    error : array of shape (T,)
         Mean absolute error; NaN where fewer than 20 values are known.
-    bias : array of shape (G, T)
+    bias : array of shape (T,)
         Mean of prediction less value, likewise.
-    coverage : array of shape (G, T)
+    coverage : array of shape (T,)
         Share of values inside their prediction interval, likewise.
     """
 
-    column: list[str]
-    level: list[str]
-    rows: FloatArray
+    column: str
+    level: str
+    rows: float
     error: FloatArray
     bias: FloatArray
     coverage: FloatArray
@@ -346,7 +345,7 @@ def measure_parts(
     X: pd.DataFrame,
     encoder: Encoder,
     groups: tuple[str, NDArray[Any]] | None = None,
-) -> Subgroups:
+) -> tuple[Part, ...]:
     """Errors by category of each column, and by group if there are few large ones.
 
     ``groups`` are the name of their column and the labels of the rows.
@@ -366,18 +365,13 @@ def measure_parts(
     targets, point = held_out.targets, held_out.predictive.mean()
     inside = covered(Predicted(targets, held_out.predictive, point, held_out.coverage))
     difference = recorded_errors(targets, point)
-    parts: list[tuple[Any, ...]] = []
+    parts = []
     for name, found in labels:
         for level in sorted(set(found) - {""}):
             rows = found == level
-            if rows.sum() < FEWEST_IN_PART:
-                continue
-            tables = map(pd.DataFrame, (np.abs(difference[rows]), difference[rows], inside[rows]))
-            means = (table.mean().where(table.count() >= FEWEST_IN_PART) for table in tables)
-            parts.append((name, str(level), float(np.round(rows.sum(), -1)), *means))
-    if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
-        parts = []
-    columns, levels, *numbers = zip(*parts, strict=True) if parts else ((),) * 6
-    counts, *measures = (np.array(each, dtype=np.float64) for each in numbers)
-    stacked = (measure.reshape(-1, point.shape[1]) for measure in measures)
-    return Subgroups(list(columns), list(levels), counts, *stacked)
+            if rows.sum() >= FEWEST_IN_PART:
+                tables = (pd.DataFrame(of[rows]) for of in (np.abs(difference), difference, inside))
+                means = (of.mean().where(of.count() >= FEWEST_IN_PART).to_numpy() for of in tables)
+                parts.append(Part(name, str(level), float(np.round(rows.sum(), -1)), *means))
+    nothing_to_compare = len({part.column for part in parts}) == len(parts)
+    return () if nothing_to_compare else tuple(parts)

@@ -1,6 +1,5 @@
 """Compare methods: the same splits for all, fits to training rows, measures of held-out rows."""
 
-import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
+import joblib
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
@@ -194,13 +194,9 @@ class EvaluationData:
         """A digest that changes with any number, bound, name or group."""
         targets = self.targets
         arrays = (self.X, targets.low, targets.high, targets.lower_bounds, targets.upper_bounds)
-        digest = hashlib.sha256()
-        for array in arrays:
-            digest.update(repr(array.shape).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        groups = None if self.groups is None else [str(label) for label in self.groups]
-        digest.update(repr((targets.names, groups)).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        groups = None if self.groups is None else list(map(str, self.groups))
+        # The order of numbers in memory does not count.
+        return str(joblib.hash((*map(np.ascontiguousarray, arrays), targets.names, groups)))
 
 
 def data_of_study(data: StudyData, name: str) -> EvaluationData:

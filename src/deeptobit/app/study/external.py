@@ -8,7 +8,7 @@ import pandas as pd
 
 from deeptobit.app.study.columns import named_columns
 from deeptobit.app.study.data import read_targets
-from deeptobit.app.study.doctor import Finding
+from deeptobit.app.study.doctor.registry import Finding
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import MEASURES, measure, recorded_errors
 from deeptobit.app.study.tables import StudyError, Table, did_you_mean

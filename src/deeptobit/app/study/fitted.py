@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import EncodedColumn, Encoder, read_limits
-from deeptobit.app.study.doctor import Finding, guess_unit
-from deeptobit.app.study.effects import Effects, FeatureRanges, Subgroups
+from deeptobit.app.study.doctor.numbers import guess_unit
+from deeptobit.app.study.doctor.registry import Finding
+from deeptobit.app.study.effects import Effects, FeatureRanges, Part
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError, Table
@@ -57,7 +58,7 @@ class FittedStudy:
         Where the features lie.
     effects : Effects or None
         What features do to outcomes, in their units.
-    subgroups : Subgroups or None
+    subgroups : tuple of Part
         Held-out errors in parts of the rows.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
@@ -76,7 +77,7 @@ class FittedStudy:
     n_rows: int
     ranges: FeatureRanges | None = None
     effects: Effects | None = None
-    subgroups: Subgroups | None = None
+    subgroups: tuple[Part, ...] = ()
     forecasts: Sequence[dict[str, float]] = ()
     stable: BoolArray | None = None
 
@@ -84,11 +85,6 @@ class FittedStudy:
     def study(self) -> Study:
         """The settings of the study file."""
         return parse_study(Source(Path(f"{self.name}.toml"), self.text))
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """Bounds, shares at them and missing values, one row per target."""
-        return self.held_out.targets.describe()
 
     @property
     def n_held_out(self) -> int:
@@ -110,7 +106,7 @@ class FittedStudy:
 
 KIND = "study"
 _PARTS = (CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding)
-_LEARNED = (FeatureRanges, Effects, Subgroups)
+_LEARNED = (FeatureRanges, Effects, Part)
 _CLASSES = files.models.CLASSES | {cls.__name__: by_fields(cls) for cls in _PARTS + _LEARNED}
 
 

@@ -16,7 +16,7 @@ from deeptobit import auto, estimators
 from deeptobit.app.study import columns, config, effects, formats, visits
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
-from deeptobit.app.study.doctor import Finding, diagnose
+from deeptobit.app.study.doctor.registry import Finding, diagnose
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.arrays import FloatArray

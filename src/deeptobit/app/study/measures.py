@@ -6,7 +6,7 @@ A measure is one entry of :data:`MEASURES`. Nothing else names it.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,14 @@ from deeptobit import metrics
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
+
+
+class Cell(NamedTuple):
+    """A number in a table: how it is read, what it is sorted by (None last), and its mark."""
+
+    text: str
+    key: float | str | None
+    mark: str = ""
 
 
 @dataclass(frozen=True, eq=False)

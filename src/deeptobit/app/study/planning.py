@@ -120,33 +120,27 @@ class Plan:
             ]
             found = pd.concat(parts, axis=1).mean(axis=1)
             tried.append(found)
+            before = people
             if width is None and not 0.05 < found["power"] < 0.97:  # too far away to say more
-                if people == _FEWEST and found["power"] >= 0.97:
-                    break
-                people = max(people // 4 if found["power"] >= 0.97 else 4 * people, _FEWEST)
-                _check_number(people)
-                continue
-            if width is not None:
-                rate, wanted = 1.0 / found["width"], 1.0 / width
-            else:  # the mean of the test statistic, from the share beyond its critical value
-                beyond = float(np.clip(found["power"], 0.02, 0.98))
-                rate, wanted = max(norm.ppf(beyond) + level, 0.2), norm.ppf(power or 0.5) + level
-            rates.append(rate / np.sqrt(people))
-            before, people = people, round(float((wanted / np.mean(rates)) ** 2))
-            people = max(min(people, 16 * before), _FEWEST)
-            _check_number(people)
+                people = people // 4 if found["power"] >= 0.97 else 4 * people
+            else:
+                if width is not None:
+                    rate, wanted = 1.0 / found["width"], 1.0 / width
+                else:  # the mean of the test statistic, from the share beyond its critical value
+                    rate = max(norm.ppf(found["power"]) + level, 0.2)
+                    wanted = norm.ppf(power or 0.5) + level
+                rates.append(rate / np.sqrt(people))
+                people = min(round(float((wanted / np.mean(rates)) ** 2)), 16 * before)
+            people = max(people, _FEWEST)
+            if people > _MOST:
+                why = "the effect is too small beside the noise, or most outcomes are at a bound"
+                raise StudyError(f"even {_MOST:,} people are not enough; {why}")
             if abs(people - before) <= _SETTLED * before:
                 break
             if abs(people - before) > before:  # far away, that simulation says little
                 rates.clear()
         tried[-1]["people"] = float(people)
         return pd.DataFrame(tried)
-
-
-def _check_number(people: int) -> None:
-    if people > _MOST:
-        why = "the effect is too small beside the noise, or nearly all outcomes are at a bound"
-        raise StudyError(f"even {_MOST:,} people are not enough; {why}")
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:

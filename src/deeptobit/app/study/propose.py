@@ -11,8 +11,9 @@ import numpy as np
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_value
 from deeptobit.app.study.data import read_data, why_useless
-from deeptobit.app.study.doctor import Finding, edit_study, examine
+from deeptobit.app.study.doctor.registry import Finding, edit_study, examine
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
+from deeptobit.extras import require
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
@@ -81,7 +82,6 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if columns.names_person(name)]
     first = [name for name in table.columns[:1] if kinds[name] == "text"]
-    first = [name for name in first if not columns.number_format(table, name)]
     numbered = [name for name in table.columns if columns.is_numbered(table.text(name))]
     numbered = [name for name in numbered if not _scale(table, name, ())]
     places = [name for name in table.columns if columns.names_place(name)]
@@ -168,7 +168,7 @@ def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     name = summary.name
     if columns.number_repair(table, name):  # which the doctor decides
         return None
-    if why := why_useless(summary, columns.number_format(table, name)):
+    if why := why_useless(summary):
         return re.sub("^holds |(;|, or) exclude it.*", "", why)  # which it is
     text = table.text(name)
     n_values = text.nunique()
@@ -181,14 +181,7 @@ def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     return None
 
 
-# The study file as it is written, but for what depends on the table.
-_TEXT = Path(__file__).with_name("proposal.toml")
-_NO_TARGET = """\
-# No column looks like a bounded score. Name at least one, with the bounds of its scale:
-# [targets.MMSE]
-# lower = 0
-# upper = 30
-"""
+_TEMPLATE = Path(__file__).with_name("proposal.toml.j2")
 
 
 def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tuple[str, Proposal]:
@@ -212,51 +205,16 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     lower = 0
     upper = 30
     """
-    proposal = inspect_table(table)
-    targets = "\n".join(map(_target, proposal.targets))
-    if not any(target.certain for target in proposal.targets):
-        targets = _NO_TARGET + targets
-    excluded = [f"\n    {toml_value(name)},  # {why}" for name, why in proposal.excluded.items()]
-    text = _TEXT.read_text(encoding="utf-8").format(
-        n_rows=len(table),
-        n_columns=len(table.columns),
-        file=toml_value(file),
-        exclude="".join([*excluded, "\n"] if excluded else []),
-        categorical=", ".join(map(toml_value, proposal.categorical)),
-        targets=targets,
-        **_data(proposal, missing),
-    )
-    return text, proposal
+    jinja2, proposal = require("jinja2", "app"), inspect_table(table)
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"toml": _toml, "key": toml_key, "cell": toml_cell}
+    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    size = {"n_rows": len(table), "n_columns": len(table.columns)}
+    return template.render(proposal=proposal, file=file, codes=missing, **size) + "\n", proposal
 
 
-def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
-    """The lines of the id, the group and the codes for missing; comments where there are none."""
-    kind = 'kind = "auto"             # or "network", "tobit", or "mixed" for repeated visits'
-    if proposal.time is not None:
-        kind = 'kind = "mixed"            # people are forecast from their visits; or "auto"'
-    codes = ", ".join(map(toml_cell, missing))
-    return {
-        "id": _column("id", proposal.id, "a column that is different in every row"),
-        "group": _column("group", proposal.group, "rows of a person, site or family stay together"),
-        "time": _column("time", proposal.time, 'of a visit, as a number; for kind = "mixed"'),
-        "missing": f"missing = [{codes}]" if codes else "# missing = [-4, 999]",
-        "kind": kind,
-    }
-
-
-def _column(key: str, name: str | None, why: str) -> str:
-    """The line that names a column, or an example as a comment."""
-    line = f'# {key} = "column"' if name is None else f"{key} = {toml_value(name)}"
-    return f"{line}  # {why}"
-
-
-def _target(target: ProposedTarget) -> str:
-    lines = [f"[targets.{toml_key(target.column)}]  # {target.why}"]
-    for key, bound in target.bounds.items():
-        lines.append(f"{key} = {toml_value(bound) if isinstance(bound, str) else f'{bound:.17g}'}")
-    if not target.certain:
-        lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
-    return "\n".join(lines) + "\n"
+def _toml(value: float | str) -> str:
+    return toml_value(value) if isinstance(value, str) else f"{value:.17g}"
 
 
 # What the doctor decides for a proposed study.

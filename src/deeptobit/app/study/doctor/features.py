@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
-from deeptobit.app.study.data import check_enough, why_useless
+from deeptobit.app.study.data import WRITTEN, check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule, warn
 from deeptobit.app.study.doctor.values import words_among_numbers
 from deeptobit.app.study.tables import StudyError, Table
@@ -32,7 +32,7 @@ def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
     for name in case.features if isinstance(case.data, StudyError) else ():
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
-        why = why_useless(summary, columns.number_format(case.table, name))
+        why = why_useless(summary)
         if why and not words_among_numbers(case.table, name):
             evidence = summary.example.strip(" ()")
             edits = _read_by(case.table, name) or exclude([name])
@@ -116,9 +116,9 @@ def find_category(case: Case) -> Iterator[Finding]:
         name = column.name
         counts = Counter[str](case.table.text(name).dropna())
         levels, shown = sorted(counts), listed(sorted(counts), SHOWN)
-        form = None if name in case.categorical else columns.number_format(case.table, name)
-        if form:
-            message = f"read as categories, but holds {form}"
+        is_declared = name in case.categorical
+        if not is_declared and columns.summarise_column(case.table, name).written:
+            message = f"read as categories, but holds {WRITTEN}"
             yield warn(name, message, _read_by(case.table, name))
         elif name not in case.table.labels and {*map(_is_digits, levels)} == {True, False}:
             yield warn(name, f"categories are partly numbers and partly words: {shown}")
