@@ -276,7 +276,7 @@ class Predictive(Clipped):
         """Ends that hold outcomes recorded as these scores, though both are rounded, (2, N, T)."""
         ends, outwards = np.stack([low, high]), np.array([-1.0, 1.0])[:, None, None]
         inexact = np.where(ends == np.round(ends), 0.0, _ROUNDING * self.step)
-        return np.clip(ends + outwards * inexact, self.lower, self.upper)
+        return np.asarray(np.clip(ends + outwards * inexact, self.lower, self.upper))
 
     def sample(self, rng: np.random.Generator, n_samples: int) -> FloatArray:
         """Draws of y, of shape (N, T, n_samples)."""
