@@ -23,7 +23,7 @@ from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
-STRENGTHS = (0.08, 0.4, 2.0)  # c, the widths of priors relative to the one learned
+STRENGTHS = (0.08, 0.35, 1.4)  # c, the widths of priors relative to the one learned
 _PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
 _ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
