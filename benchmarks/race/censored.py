@@ -58,6 +58,11 @@ class Censored:
         """The q-quantile of Y."""
         return np.asarray(np.clip(self.latent.ppf(q), self.lower, self.upper))
 
+    def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Ends of the central interval."""
+        tail = 0.5 * (1.0 - coverage)
+        return self.quantile(tail), self.quantile(1.0 - tail)
+
     def mean(self) -> FloatArray:
         r"""E[Y] :math:`= b_0 + \int_{b_0}^{b_1} (1 - F)`, with the ends of the support of Y."""
         ends = self._panels()

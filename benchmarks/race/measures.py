@@ -33,8 +33,8 @@ def measure(forecast: Forecast, trial: Trial) -> dict[str, Any]:
     point = np.clip(forecast.point, problem.lower, problem.upper)
     relative = np.asarray(centred_anmse(y, point, multioutput="raw_values"))
     predictive = distribution(forecast, problem.lower, problem.upper)
-    tail = 0.5 * (1.0 - COVERAGE)
-    low, high = predictive.quantile(tail), predictive.quantile(1.0 - tail)
+    low, high = predictive.interval(COVERAGE)
+    inside = known & (low <= y) & (y <= high)
     transformed = transform(predictive, y, trial.step, trial.split)
     return {
         "entries": n_known,
@@ -43,7 +43,8 @@ def measure(forecast: Forecast, trial: Trial) -> dict[str, Any]:
         "r2": 1.0 - relative,
         "crps": np.nanmean(predictive.crps(y), axis=0),
         "log_score": np.nanmean(predictive.log_score(y), axis=0),
-        "coverage": (known & (low <= y) & (y <= high)).sum(axis=0) / n_known,
+        "coverage": inside.sum(axis=0) / n_known,
+        "randomised_coverage": (inside * between_tails(predictive, y)).sum(axis=0) / n_known,
         "width": (known * (high - low)).sum(axis=0) / n_known,
         "bound_error": bound_error(predictive, y),
         "pit": [column[keep] for column, keep in zip(transformed.T, known.T, strict=True)],
@@ -70,6 +71,18 @@ def transform(predictive: Censored, y: FloatArray, step: FloatArray, seed: int) 
     below, _ = predictive.cdf(y - 0.5 * step)
     _, up_to = predictive.cdf(y + 0.5 * step)
     return below + np.random.default_rng(seed).uniform(size=y.shape) * (up_to - below)
+
+
+def between_tails(predictive: Censored, y: FloatArray) -> FloatArray:
+    """Which share of the mass of an outcome at a bound lies between the tails; 1 elsewhere.
+
+    An interval that reaches a bound holds all of its mass, and more than it should.
+    """
+    tail = 0.5 * (1.0 - COVERAGE)
+    below, up_to = predictive.cdf(y)
+    share = np.minimum(up_to, 1.0 - tail) - np.maximum(below, tail)
+    share = np.clip(share / np.maximum(up_to - below, np.finfo(float).tiny), 0.0, 1.0)
+    return np.where((y <= predictive.lower) | (y >= predictive.upper), share, 1.0)
 
 
 def bound_error(predictive: Censored, y: FloatArray) -> float:

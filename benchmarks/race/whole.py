@@ -12,6 +12,7 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import OFF_GRID
 
 _TAIL = 1e-4  # beyond these quantiles, and all outcomes, squares of distribution functions are none
+_ROUNDING = 1e-9  # of a step, by which outcomes may differ from their score
 _MOST = 5000  # scores of a task
 
 
@@ -56,6 +57,27 @@ class Whole(Censored):
         score = self.origin + self._h * self._places(clipped).round()
         inside = self._is_whole & (smooth > self.lower) & (smooth < self.upper)
         return np.where(inside, score, smooth)
+
+    def interval(self, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Ends of the scores whose mid-p value P(Y < k) + P(Y = k) / 2 is between the tails."""
+        tail = 0.5 * (1.0 - coverage)
+        smooth = super().interval(coverage)
+        low, high = (self._moved(end, 0.0) for end in smooth)
+        low = np.where(self._middle(low) < tail, self._moved(low, 1.0), low)
+        high = np.where(self._middle(high) > 1.0 - tail, self._moved(high, -1.0), high)
+        low, high = low - _ROUNDING * self._h, high + _ROUNDING * self._h
+        pairs = zip((low, high), smooth, strict=True)
+        low, high = (np.where(self._is_whole, *pair) for pair in pairs)
+        return low, high
+
+    def _moved(self, y: FloatArray, places: float) -> FloatArray:
+        """The score so many places from the one nearest to y, within the bounds."""
+        score = self.origin + self._h * (self._places(y).round() + places)
+        return np.clip(score, self.lower, self.upper)
+
+    def _middle(self, score: FloatArray) -> FloatArray:
+        below, up_to = self.cdf(score)
+        return 0.5 * (below + up_to)
 
     def log_score(self, y: FloatArray) -> FloatArray:
         """Minus the log of the mass at a bound, of that of a score over the step between them."""

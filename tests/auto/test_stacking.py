@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.folds import Fold, HeldOut
+from deeptobit.auto.noise import TAILS, fit_error_model
 from deeptobit.auto.path import EvidenceMember
 from deeptobit.auto.recalibration import (
     _GROWTH_SD,
@@ -154,11 +155,31 @@ def test_a_clear_bias_of_the_mean_is_removed_and_chance_is_not() -> None:
         latent, targets, np.ones(4000), np.ones(2), np.ones(2, dtype=bool), fit_intercept=True
     )
     same = Recalibration(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2))
-    shift = unbias_mean(scores, Gaussian(), same).intercept
+    found = unbias_mean(scores, Gaussian(), same)
+    shift = found.intercept
     assert shift[1] == 0.0
     assert shift[0] == pytest.approx(0.3, abs=0.05)
-    moved = Predictive(Gaussian(), latent + shift, np.ones(2), 0.0, np.inf)
+    moved = Predictive(Gaussian(), latent + shift, found.sigma, 0.0, np.inf)
     assert abs((y - moved.mean())[:, 0].mean()) < 0.01
+
+
+def test_removing_a_bias_leaves_a_skewed_distribution_where_it_is() -> None:
+    """Laboratory values far beyond all others make a mean too small, and no quantile wrong."""
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(2000, 1))
+    errors = 0.3 * np.abs(rng.standard_cauchy(size=latent.shape)).clip(max=30.0)
+    targets = CensoredTargets.from_bounds(0.2 * latent + errors, None)
+    free = np.ones(1, dtype=bool)
+    scores = HeldOutScores.build(
+        latent, targets, np.ones(2000), np.ones(1), free, fit_intercept=True
+    )
+    found, noise = fit_error_model(scores, TAILS)
+    y = found.intercept + found.slope * latent
+    predictive = Predictive(noise, y, found.sigma)
+    below, above = predictive.quantile([0.05, 0.95])
+    assert np.mean(targets.values < below) < 0.08
+    assert np.mean(targets.values > above) < 0.12
+    assert abs((targets.values - predictive.mean()).mean()) < 0.05
 
 
 def test_products_of_errors_add_up_over_blocks_of_rows() -> None:

@@ -75,8 +75,8 @@ def test_members_are_what_was_tried_and_what_was_taken() -> None:
     table = table.drop(index=trees.name)
     stack_name, *layer_names, network_name = table["member"]
     assert (stack_name, network_name) == ("stack of layers", "network of 2 layers")
-    assert layer_names[0] == "separate tasks, all features alike, prior × 0.3"
-    assert layer_names[-1] == "effects 97 % shared, independent noise, few features, prior × 1.2"
+    assert layer_names[0] == "separate tasks, all features alike, prior × 0.08"
+    assert layer_names[-1] == "effects 97 % shared, independent noise, few features, prior × 1.4"
     assert table["member"].is_unique
     assert table["result"].iloc[[0, -1]].tolist() == [
         "taken",

@@ -65,6 +65,44 @@ class _AllScores(NamedTuple):
 
 @pytest.mark.parametrize(("lower", "upper"), BOUNDS)
 @pytest.mark.parametrize("noise", FAMILIES)
+@pytest.mark.parametrize("step", [0.25, 1.0, 3.0])
+@pytest.mark.parametrize("coverage", [0.2, 0.5, 0.9])
+def test_intervals_hold_scores_with_mid_p_values_between_the_tails(
+    noise: Noise, step: float, lower: float, upper: float, coverage: float
+) -> None:
+    everything = _AllScores.of(noise, step, lower, upper)
+    up_to, tail = np.cumsum(everything.mass, axis=1), 0.5 * (1.0 - coverage)
+    middle = up_to - 0.5 * everything.mass
+    expected = (tail <= middle) & (middle <= 1.0 - tail)
+    expected[np.arange(len(LATENT)), np.argmax(up_to >= 0.5, axis=1)] = True  # the median
+    low, high = _predictive(noise, step, lower, upper).interval(coverage)
+    assert_array_equal((low <= everything.scores) & (everything.scores <= high), expected)
+
+
+@pytest.mark.parametrize(("step", "most"), [(0.25, 0.903), (0.5, 0.908), (1.0, 0.925)])
+def test_intervals_hold_little_more_than_their_coverage_on_average(
+    step: float, most: float
+) -> None:
+    """Those between quantiles hold 0.922, 0.939 and 0.961."""
+    latent = np.linspace(0.0, 3.0 * step, 600, endpoint=False)[:, None]
+    predictive = Predictive(with_grid(Gaussian(), _grid(step)), latent, np.ones(1))
+    low, high = predictive.interval(0.9)
+    held = predictive.cdf(high)[1] - predictive.cdf(low)[0]
+    assert 0.9 < held.mean() < most
+    assert held.min() > 0.85
+
+
+def test_intervals_hold_outcomes_that_are_rounded() -> None:
+    """Where scores are no whole numbers, outcomes differ from them in the last digit."""
+    y = np.arange(1.0, 10.0) / 0.7 - 3.1
+    noise = with_grid(Gaussian(), ScoreGrid(np.array([1.0 / 0.7]), np.array([-3.1])))
+    low, high = Predictive(noise, y[:, None], np.full(1, 0.2)).interval(0.9)[..., 0]
+    assert ((low <= y - 1e-12) & (high >= y + 1e-12)).all()
+    assert_allclose([low, high], [y, y], atol=1e-9)
+
+
+@pytest.mark.parametrize(("lower", "upper"), BOUNDS)
+@pytest.mark.parametrize("noise", FAMILIES)
 @pytest.mark.parametrize("step", [0.25, 0.5, 1.0])
 def test_sums_over_scores(noise: Noise, step: float, lower: float, upper: float) -> None:
     everything = _AllScores.of(noise, step, lower, upper)

@@ -24,6 +24,7 @@ _TOLERANCE = 1e-5
 _BEYOND = 30.0  # times the size of nine in ten scores: what one value of a feature far out does
 _LARGEST_STEP = 2.0  # in standard deviations of a task
 _IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
+_LEVEL = np.array([0, 2])  # intercept and log σ, which set the mean of the predictions
 _MEAN_STEPS = 20
 _MEAN_TOLERANCE = 1e-12  # of a step, in noise scales
 
@@ -342,25 +343,30 @@ def losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatAr
 
 
 def unbias_mean(scores: HeldOutScores, noise: Noise, found: Recalibration) -> Recalibration:
-    r"""Move the intercepts so that E[y|x] is right on average.
+    r"""Move intercepts and σ so that E[y|x] is right on average.
 
     Where the noise is not of the assumed family, the likelihood gets the mean wrong. The mean
-    residual r of the held-out rows is removed up to its standard error,
-    :math:`r(1 - se^2/r^2)_+`, through the intercept, so that the whole predictive distribution
-    moves.
+    residual r of the held-out rows is removed up to its standard error, :math:`r(1 - se^2/r^2)_+`.
+    Of all moves the one that costs least likelihood is made, along :math:`H^{-1}m` with the
+    derivatives m of the mean and the curvature H of the likelihood: an intercept where noise is
+    symmetric. The mean of a long tail depends on σ, and many outcomes near the other end leave no
+    room to move.
     """
     known = (scores.mean_weight > 0.0) & scores.free[0]
     share = np.where(known, scores.weight[:, None], 0.0)
-    predictive = scores.predictive(noise, scores.from_user(found))
+    here = _evaluate(scores, noise, scores.from_user(found))
     n_entries = share.sum(axis=0)
     unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
-    mean = predictive.mean()
-    sigma = np.broadcast_to(predictive.sigma, unit.shape).mean(axis=0)
+    mean = here.predictive.mean()
+    sigma = np.broadcast_to(here.predictive.sigma, unit.shape).mean(axis=0)
     residual = np.where(known, scores.y - mean, 0.0) / sigma  # whose squares do not overflow
     bias, certain = _certain_mean(residual, unit, n_entries)
     wanted = (unit * mean).sum(axis=0) + certain * bias * sigma
-    shift = _shift_to(predictive, unit, wanted, certain > 0.0)
-    return found._replace(intercept=found.intercept + scores.scale * shift)
+    curvature = _of_free(scores, _likelihood_hessian(scores, here))[np.ix_(_LEVEL, _LEVEL)]
+    slopes = np.where(scores.free[_LEVEL], _level_slopes(here.predictive, unit), 0.0)
+    along = np.einsum("ijt,jt->it", positive_inverse(curvature), slopes)
+    movable = (certain > 0.0) & (along[0] != 0.0)
+    return scores.to_user(_move(scores, noise, here.point, along, unit, wanted, movable))
 
 
 def keep_level(
@@ -379,13 +385,12 @@ def keep_level(
     point, total = scores.from_user(found), scores.weight.sum()
     unit = (scores.weight / total)[:, None]
     refitted = replace(scores, x=(latent - scores.centre) / scores.scale)
-    predictive = refitted.predictive(noise, point)
-    mean = predictive.mean()
+    mean = refitted.predictive(noise, point).mean()
     folds = scores.predictive(noise, point).mean()
     difference, certain = _certain_mean(folds - mean, unit, total)
     wanted = (unit * mean).sum(axis=0) + certain * difference
-    shift = _shift_to(predictive, unit, wanted, scores.free[0])
-    return found._replace(intercept=found.intercept + scores.scale * shift)
+    along = np.outer([1.0, 0.0], np.ones_like(wanted))
+    return scores.to_user(_move(refitted, noise, point, along, unit, wanted, scores.free[0]))
 
 
 def _certain_mean(
@@ -397,21 +402,37 @@ def _certain_mean(
     return mean, np.maximum(1.0 - squared_error / np.maximum(mean**2, 1e-300), 0.0)
 
 
-def _shift_to(
-    predictive: Predictive, unit: FloatArray, wanted: FloatArray, movable: BoolArray
+def _level_slopes(predictive: Predictive, unit: FloatArray) -> FloatArray:
+    """Derivatives of the mean of E[y|x] by intercept and log σ, (2, T)."""
+    by_latent, by_sigma = predictive.mean_slopes()
+    slopes = unit * np.stack([by_latent, predictive.sigma * by_sigma])
+    return np.asarray(slopes.sum(axis=1))
+
+
+def _move(
+    scores: HeldOutScores,
+    noise: Noise,
+    point: FloatArray,
+    along: FloatArray,
+    unit: FloatArray,
+    wanted: FloatArray,
+    movable: BoolArray,
 ) -> FloatArray:
-    """What to add to the scores of movable tasks so that the mean of E[y|x] is as wanted, (T,)."""
-    shift = np.zeros_like(wanted)
-    sigma = np.broadcast_to(predictive.sigma, predictive.latent.shape).mean(axis=0)
+    """The point at which the mean of E[y|x] is as wanted, from another by steps along (2, T)."""
+    point = point.copy()
+    size = np.maximum(np.abs(along[0]) * np.exp(-point[2]), np.abs(along[1]))
+    along = along / np.where(size > 0.0, size, 1.0)  # in units of σ
     for _ in range(_MEAN_STEPS if movable.any() else 0):
-        moved = replace(predictive, latent=predictive.latent + shift)
-        slope = np.maximum((unit * moved.mean_slopes()[0]).sum(axis=0), 1e-3)
+        moved = scores.predictive(noise, point)
+        slope = np.maximum(
+            (along * _level_slopes(moved, unit)).sum(axis=0), 1e-3 * np.exp(point[2])
+        )
         step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
-        step = np.where(movable, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
-        shift += step
-        if (np.abs(step) <= _MEAN_TOLERANCE * sigma).all():
+        step = np.where(movable, np.clip(step, -0.5, 0.5), 0.0)
+        point[_LEVEL] += step * along
+        if (np.abs(step) <= _MEAN_TOLERANCE).all():
             break
-    return shift
+    return point
 
 
 class _Evaluation(NamedTuple):

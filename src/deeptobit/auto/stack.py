@@ -23,7 +23,7 @@ from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
-STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
+STRENGTHS = (0.08, 0.35, 1.4)  # c, the widths of priors relative to the one learned
 _PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _LEAST_GAIN = 0.002  # of the squared error: priors that surely gain less are given up
@@ -255,6 +255,7 @@ def promising_priors(products: FloatArray, n_members: int) -> list[int]:
     n_members : int
         Members of each prior, which follow one another.
     """
+    products = products / max(float(np.trace(products.sum(axis=0))), _TINY)  # squares are finite
     prior_of = np.arange(products.shape[1]) // n_members
     wanted = list(range(len(prior_of) // n_members))
     for prior in reversed(wanted[1:]):

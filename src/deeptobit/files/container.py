@@ -233,10 +233,14 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
 
 
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")  # of the header, as safetensors has it
+    if length > _LONGEST_HEADER:
+        raise ModelFileError("its header is longer than it may be")
     try:
-        with safe_open(path, "np") as file:
-            texts = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with safe_open(path, "np") as stored:
+            texts = stored.metadata() or {}
+            arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except (SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise ModelFileError(f"it is not a deeptobit model file, or is damaged ({error})") from None
     if texts.pop("format", "") != _FORMAT:

@@ -169,6 +169,7 @@ def finite_end(z: FloatArray) -> FloatArray:
     return np.where(np.isfinite(z), z, 0.0)
 
 
+_ROUNDING = 1e-10  # of a step
 _WIDEST = 1.5  # steps in units of σ beyond which the formula would add more error than it takes
 
 
@@ -250,6 +251,32 @@ class Predictive(Clipped):
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
         return self.recorded(super().quantile(q))
+
+    def interval(self, coverage: float) -> FloatArray:
+        r"""Ends of the central interval that holds y with this probability, (2, N, T).
+
+        Scores are too coarse for exact tails. An interval of them holds those whose mid-p value
+
+        .. math:: P(Y < k) + P(Y = k)/2
+
+        lies between the tails, so that the mass left out on either side is as near to that of a
+        tail as scores allow, and the median.
+        """
+        if self._grid is None:
+            return super().interval(coverage)
+        tail = 0.5 * (1.0 - coverage)
+        low, middle, high = self.quantile([tail, 0.5, 1.0 - tail])
+        half = 0.5 * self.step
+        above, below = self.cell(low)[1] + half, self.cell(high)[0] - half
+        low = np.where(sum(self.cdf(low)) < 2.0 * tail, self.recorded(above), low)
+        high = np.where(sum(self.cdf(high)) > 2.0 * (1.0 - tail), self.recorded(below), high)
+        return self.holding(np.minimum(low, middle), np.maximum(high, middle))
+
+    def holding(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Ends that hold outcomes recorded as these scores, though both are rounded, (2, N, T)."""
+        ends, outwards = np.stack([low, high]), np.array([-1.0, 1.0])[:, None, None]
+        inexact = np.where(ends == np.round(ends), 0.0, _ROUNDING * self.step)
+        return np.asarray(np.clip(ends + outwards * inexact, self.lower, self.upper))
 
     def sample(self, rng: np.random.Generator, n_samples: int) -> FloatArray:
         """Draws of y, of shape (N, T, n_samples)."""

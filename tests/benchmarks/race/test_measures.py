@@ -8,9 +8,18 @@ from scipy.stats import norm
 from benchmarks.race.censored import Censored
 from benchmarks.race.error_models import ERROR_MODELS, clipped_gaussian, tobit_step
 from benchmarks.race.forecast import Forecast
-from benchmarks.race.measures import bound_error, distance_from_uniform, measure, transform
+from benchmarks.race.measures import (
+    between_tails,
+    bound_error,
+    distance_from_uniform,
+    measure,
+    transform,
+)
 from benchmarks.race.problem import Problem
 from benchmarks.race.trial import draw_trials
+from benchmarks.race.whole import Whole
+from deeptobit import likelihood
+from deeptobit.likelihood import ScoreGrid
 from deeptobit.metrics import bound_calibration, pit
 from tests.benchmarks.race.toys import small_data
 
@@ -46,6 +55,23 @@ def test_measures_of_a_true_forecast() -> None:
     assert_allclose(found["r2"], 1.0 - found["centred_anmse"])
     assert [len(values) for values in found["pit"]] == found["entries"].tolist()
     assert np.all((found["coverage"] >= 0.7) & (found["width"] <= 2 * 1.645))
+
+
+def test_intervals_of_scores_are_those_of_the_library() -> None:
+    rng = np.random.default_rng(0)
+    score = 3.0 * rng.normal(size=(500, 2))
+    bounds = np.array([-4.0, -np.inf]), np.array([4.0, np.inf])
+    grid = ScoreGrid(np.array([2.0, 0.0]), np.zeros(2))
+    noise = likelihood.NoiseByTask([likelihood.Gaussian()] * 2, grid=grid)
+    expected = likelihood.Predictive(noise, score, np.ones(2), *bounds).interval(0.9)
+    found = Whole(norm(score, 1.0), *bounds, grid.step, grid.origin).interval(0.9)
+    assert_allclose(found, expected, atol=1e-7)
+
+
+def test_an_outcome_at_a_bound_counts_with_what_lies_between_the_tails() -> None:
+    y = np.array([[0.0], [0.0], [0.0], [2.0]])
+    predictive = Censored(norm([[0.0], [5.0], [-5.0], [0.0]], 1.0), np.zeros(1), np.full(1, np.inf))
+    assert_allclose(between_tails(predictive, y).ravel(), [0.9, 0.0, 0.9, 1.0], atol=1e-6)
 
 
 def test_a_forecast_that_is_no_number_is_refused() -> None:

@@ -157,7 +157,9 @@ def test_comparisons_follow_the_corrected_test() -> None:
         [
             {"data": "a", "split": split, "name": name, "method": name, "status": "done"}
             | dict.fromkeys(("crps", "log_score", "r2", "coverage", "width"), 0.0)
-            | dict.fromkeys(("bound_error", "seconds", "megabytes", "at_bound"), 0.0)
+            | dict.fromkeys(
+                ("randomised_coverage", "bound_error", "seconds", "megabytes", "at_bound"), 0.0
+            )
             | {"centred_anmse": value, "pit": np.array([0.5])}
             for name, values in {
                 NAME: [0.50, 0.52, 0.51],

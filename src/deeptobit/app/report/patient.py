@@ -136,6 +136,7 @@ def model_numbers(model: Any) -> Numbers:
         "step": step,
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
+        "calibrated": hasattr(model, "_calibration"),
         "parts": [{key: _packed(value) for key, value in part.items()} for part in parts],
         "visits": _visits(model) if isinstance(model, MixedTobitRegressor) else None,
     }

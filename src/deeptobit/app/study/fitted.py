@@ -245,7 +245,7 @@ def predict_table(
     ...     predictions = predict_table(fitted, read_data(study, Path(folder, "new.csv")))
     >>> predictions.round(0)
        who  MMSE  MMSE low  MMSE high  MMSE P(upper) outside_the_data
-    0  007  20.0      18.0       23.0            0.0
+    0  007  20.0      18.0       22.0            0.0
     """
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
     X = fitted.encoder.encode(table)

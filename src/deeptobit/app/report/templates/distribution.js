@@ -148,6 +148,18 @@ class Outcome extends Clipped {
     return Math.min(Math.max(nearest, this.lower), this.upper);
   }
   quantile(z) { return this.recorded(this.score + this.sigma * z); }
+  // The interval between standardised quantiles. Scores belong to it whose mid-p value is between
+  // the tails, unless the quantiles were calibrated.
+  interval(from, to, calibrated) {
+    const low = this.quantile(from), high = this.quantile(to), {step} = this;
+    if (!step || calibrated) return [low, high];
+    const at = (edge) => this.cdf((edge - this.score) / this.sigma);
+    const middle = (y) => 0.5 * (at(this.edge(y - step)) + at(this.edge(y)));
+    return [
+      middle(low) < this.cdf(from) ? this.recorded(this.edge(low) + 0.5 * step) : low,
+      middle(high) > this.cdf(to) ? this.recorded(this.edge(high - step) - 0.5 * step) : high,
+    ];
+  }
   // The largest score before censoring that is recorded as y or below; y is on the grid.
   edge(y) {
     const {step, lower, upper} = this;
@@ -260,7 +272,7 @@ function predict(model, x, person = null) {
     mean: outcome.mean(),
     atLower: outcome.atLower(),
     atUpper: outcome.atUpper(),
-    intervals: model.ends.map(([low, high]) => [outcome.quantile(low[task]), outcome.quantile(high[task])]),
+    intervals: model.ends.map(([low, high]) => outcome.interval(low[task], high[task], model.calibrated)),
   }));
 }
 
