@@ -236,7 +236,7 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")  # of the header, as safetensors has it
     if length > _LONGEST_HEADER:
-        raise ModelFileError("its header is longer than it may be")
+        raise ModelFileError("it is not a deeptobit model file, or its header is too long")
     try:
         with safe_open(path, "np") as stored:
             texts = stored.metadata() or {}
