@@ -148,3 +148,16 @@ def test_the_error_names_the_file_and_is_a_value_error(tmp_path: Path) -> None:
     path = craft(tmp_path / "broken.model", [])
     with pytest.raises(ValueError, match=r"broken\.model cannot be loaded: "):
         read_state(path)
+
+
+def test_many_empty_arrays_are_refused_before_any_is_made(tmp_path: Path) -> None:
+    arrays = {f"{name:x}": ("U8", [0], b"") for name in range(50_000)}
+    tracemalloc.start()
+    path = craft(tmp_path / "a", {}, arrays)
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    with pytest.raises(ModelFileError, match="its header is too long"):
+        read_state(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak - before < 4 * path.stat().st_size

@@ -235,7 +235,8 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")  # of the header, as safetensors has it
-    if length > _LONGEST_HEADER:
+        header = file.read(min(length, _LONGEST_HEADER)).decode(errors="replace")
+    if length > _LONGEST_HEADER or _count_parts(header) > _MOST_PARTS:
         raise ModelFileError("it is not a deeptobit model file, or its header is too long")
     try:
         with safe_open(path, "np") as stored:
