@@ -31,7 +31,7 @@ def nested(depth: int) -> Any:
         ({"state": {"a": {"$call": 1}}}, "it holds something unknown ('$call')"),
         ({"state": "{"}, "its header is not JSON, or is nested too deeply"),
         ({"state": "[]"}, "its header is not that of a model file"),
-        ({"state": "[" + "0," * 300_000 + "0]"}, "more parts than a model file holds"),
+        ({"state": "[" + "0," * 300_000 + "0]"}, "its header is too long"),
         ({"state": {}, "sha256": "0"}, "its bytes do not add up to the stored checksum"),
     ],
 )
