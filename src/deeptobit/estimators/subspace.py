@@ -492,7 +492,7 @@ def null_of(
     share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
     design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
     scaling = batch.TargetScaling.build(targets, share, center=center)
-    features = batch.features_for(design, penalty)
+    features = batch.features_for(design, penalty, overwrite=True)
     problem = batch.SubspaceProblem(
         features=features,
         targets=targets,

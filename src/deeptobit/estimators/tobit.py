@@ -182,7 +182,7 @@ class TobitRegressor(InferenceRegressor):
         design = layer.Design.build(matrix, share, center=center, standardize=standardize)
         scaling = layer.TargetScaling.build(targets, share, center=center)
         return layer.OlsenProblem(
-            features=layer.BasisFeatures.whitened(design, self.alpha),
+            features=layer.BasisFeatures.whitened(design, self.alpha, overwrite=True),
             targets=targets,
             scaling=scaling,
             noise=one_family(self.noise),

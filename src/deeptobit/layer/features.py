@@ -192,8 +192,10 @@ class BasisFeatures:
     rotated: "BasisFeatures | None" = None
 
     @classmethod
-    def whitened(cls, design: Design, alpha: float) -> Self:
+    def whitened(cls, design: Design, alpha: float, *, overwrite: bool = False) -> Self:
         """Diagonalise the Gram matrix, or only scale it where that would take too long.
+
+        The rows take the place of the design's matrix if that may be overwritten.
 
         Examples
         --------
@@ -206,9 +208,10 @@ class BasisFeatures:
         if design.is_sparse:
             return cls(design, basis, ridge, None)
         product = np.multiply if basis.ndim == 1 else np.matmul
-        matrix = np.empty((design.shape[0], len(ridge)))
+        shape = design.shape[0], len(ridge)
+        matrix = design.matrix if overwrite and shape == design.shape else np.empty(shape)
         for rows in row_blocks(len(matrix), sparse=False):  # Ctrl-C is seen between blocks
-            product(design.matrix[rows], basis, out=matrix[rows])
+            matrix[rows] = product(design.matrix[rows], basis)
         return cls(design.without_matrix(), basis, ridge, matrix)
 
     @classmethod
@@ -320,8 +323,8 @@ class BasisFeatures:
         return self.matrix.astype(np.float32)
 
 
-def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
-    """The features in the basis that suits a penalty on V.
+def features_for(design: Design, penalty: Penalty, *, overwrite: bool = False) -> BasisFeatures:
+    """The features in the basis that suits a penalty on V; ``overwrite`` as in ``whitened``.
 
     Examples
     --------
@@ -331,9 +334,9 @@ def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
     >>> features_for(design, Ridge()).basis.ndim, features_for(design, Group()).basis
     (2, array([1., 1., 1.]))
     """
-    whitened = BasisFeatures.whitened(design, BASIS_RIDGE)
     if penalty.rotation_invariant:
-        return whitened
+        return BasisFeatures.whitened(design, BASIS_RIDGE, overwrite=overwrite)
+    whitened = BasisFeatures.whitened(design, BASIS_RIDGE)
     return replace(BasisFeatures.own(design), design=whitened.design, rotated=whitened)
 
 
