@@ -184,7 +184,7 @@ def grow_online(
             own = replace(own, sigma=inputs.layers[-1].sigma)
         seen = OnlineInputs.of(inputs, X, weight, center=settings.fit_intercept)
         solver = seen.solver(own, X.shape[1], start)
-        for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
+        for n_rows in online.learn_passes(solver, X, targets, weight, n_passes, seen):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
         layer = seen.layer(result)
@@ -203,17 +203,6 @@ def grow_online(
     nlls = tuple((sums / sample.weight.sum()).tolist())
     depth, pruned = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
     return TrainedNetwork(pruned, grown, nlls, depth)
-
-
-@dataclass(frozen=True)
-class _RowInputs:
-    """The inputs of a layer, computed chunk by chunk."""
-
-    X: Any
-    inputs: OnlineInputs
-
-    def __getitem__(self, rows: slice) -> Any:
-        return self.inputs(self.X[rows])
 
 
 _SEGMENT_ROWS = 512
