@@ -170,7 +170,8 @@ class FitByRounds:
         before, settings = self.progress, self.settings
         state = before.now
         if not isinstance(state, RoundState):
-            first = self.rows.first()
+            first = self.rows.source.first()
+            self.rows.reader(first)  # which refuses what has no mean
             shift = Shift.near(inputs(first.X), first.Y)
             state = RoundState(shift, self.rows.total(SumMoments(inputs, shift)))
         alpha = self.alpha(state.moments)
