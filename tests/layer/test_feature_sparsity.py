@@ -65,8 +65,6 @@ def null_of(
         alpha=0.0,
         fit_intercept=True,
         free_sigma=np.full(n_tasks, free_sigma),
-        min_log_sigma=np.full(n_tasks, -np.inf),
-        fixed_log_sigma=np.zeros(n_tasks),
         total_weight=float(weight.sum()),
         penalty=Group(sparsity),
     )

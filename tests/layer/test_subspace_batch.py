@@ -55,8 +55,7 @@ def problem_of(
         alpha=0.0,
         fit_intercept=fit_intercept,
         free_sigma=np.full(n_tasks, sigma is None),
-        min_log_sigma=np.full(n_tasks, -np.inf),
-        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
+        sigma=None if sigma is None else np.full(n_tasks, sigma) / scaling.scale,
         total_weight=float(weight.sum()),
     )
 

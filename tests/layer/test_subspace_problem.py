@@ -33,8 +33,6 @@ def build(
         alpha=ALPHA,
         fit_intercept=True,
         free_sigma=np.ones(N_TASKS, dtype=np.bool_),
-        min_log_sigma=np.full(N_TASKS, -np.inf),
-        fixed_log_sigma=np.zeros(N_TASKS),
         total_weight=float(N_SAMPLES),
     )
     return replace(problem, **changes)

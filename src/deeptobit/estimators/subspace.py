@@ -502,9 +502,8 @@ def null_of(
         alpha=alpha,
         fit_intercept=center,
         free_sigma=np.full(n_tasks, sigma is None),
-        min_log_sigma=np.full(n_tasks, -np.inf),
-        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
         total_weight=float(weight.sum()),
+        sigma=None if sigma is None else sigma / scaling.scale,
         penalty=penalty,
     )
     return batch.null_layer(problem)

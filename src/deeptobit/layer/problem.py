@@ -50,12 +50,12 @@ class LayerProblem(ABC):
     alpha : float
     fit_intercept : bool
     free_sigma : bool array of shape (T,)
-    min_log_sigma : array of shape (T,)
-        Floors of log σ in standard units, reached where a task is fitted exactly.
-    fixed_log_sigma : array of shape (T,)
-        log σ of the tasks where it is given, in standard units.
     total_weight : float
         Sum of the row weights as given.
+    sigma : array of shape (T,), optional
+        Given noise scales in standard units; estimated by default.
+    min_log_sigma : array of shape (T,) or ()
+        Floors of log σ in standard units, reached where a task is fitted exactly; none by default.
     penalty : Penalty
         P; its features come from :func:`features_for`.
     """
@@ -66,9 +66,9 @@ class LayerProblem(ABC):
     alpha: float
     fit_intercept: bool
     free_sigma: BoolArray
-    min_log_sigma: FloatArray
-    fixed_log_sigma: FloatArray
     total_weight: float
+    sigma: FloatArray | None = None
+    min_log_sigma: FloatArray = field(default_factory=lambda: np.array(-np.inf))
     penalty: Penalty = field(default_factory=Ridge)
 
     def __post_init__(self) -> None:

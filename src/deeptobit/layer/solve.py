@@ -74,7 +74,7 @@ def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
     features, targets = BasisFeatures.none(problem.features.design), problem.targets
     data = features, targets, problem.scaling, problem.noise
     olsen = OlsenProblem(*data, problem.fit_intercept, problem.free_sigma)
-    fixed = None if problem.free_sigma.all() else np.exp(-problem.fixed_log_sigma)
+    fixed = None if problem.sigma is None else 1.0 / problem.sigma
     olsen, result, kinds = fit_tobit(
         olsen, fixed, total_weight=problem.total_weight, tol=tol, max_iter=100
     )

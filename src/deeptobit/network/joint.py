@@ -83,7 +83,6 @@ class NetworkProblem:
     def layer_problem(self, depth: int, below: FloatArray | None) -> SubspaceProblem:
         """The problem of one layer, given the outputs below it (N, T) in standard units."""
         features = features_for(self._inputs(below), self.penalty)
-        fixed = np.zeros(self.n_tasks) if self.sigma is None else np.log(self.sigma)
         return SubspaceProblem(
             features=features,
             targets=self.targets,
@@ -93,9 +92,8 @@ class NetworkProblem:
             alpha=self.alphas[depth],
             fit_intercept=self.fit_intercept,
             free_sigma=self.free_sigma,
-            min_log_sigma=np.full(self.n_tasks, -np.inf),
-            fixed_log_sigma=fixed,
             total_weight=self.total_weight,
+            sigma=self.sigma,
             penalty=self.penalty,
         )
 

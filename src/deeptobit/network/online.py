@@ -184,7 +184,7 @@ def grow_online(
             own = replace(own, sigma=inputs.layers[-1].sigma)
         seen = OnlineInputs.of(inputs, X, weight, center=settings.fit_intercept)
         solver = seen.solver(own, X.shape[1], start)
-        for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
+        for n_rows in online.learn_passes(solver, X, targets, weight, n_passes, seen):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
         layer = seen.layer(result)
@@ -205,21 +205,11 @@ def grow_online(
     return TrainedNetwork(pruned, grown, nlls, depth)
 
 
-@dataclass(frozen=True)
-class _RowInputs:
-    """The inputs of a layer, computed chunk by chunk."""
-
-    X: Any
-    inputs: OnlineInputs
-
-    def __getitem__(self, rows: slice) -> Any:
-        return self.inputs(self.X[rows])
-
-
 _SEGMENT_ROWS = 512
 _FADE = 0.9  # weight of earlier losses when the next segment comes
 
 
+@dataclass(eq=False, repr=False)
 class NetworkStream:
     """All layers learned at once, one segment of rows after the other.
 
@@ -244,26 +234,22 @@ class NetworkStream:
         All layers after the last segment, whether they are used or not.
     """
 
-    def __init__(
-        self,
-        settings: online.OnlineSettings,
-        lower: FloatArray,
-        upper: FloatArray,
-        *,
-        n_features: int,
-        n_layers: int,
-        skip_connection: bool,
-    ) -> None:
-        n_tasks = len(lower)
-        width = n_tasks + (n_features if skip_connection else 0)
-        widths = [n_features, *[width] * (n_layers - 1)]
-        self._settings = settings
-        self._bounds = lower, upper
-        self._skip_connection = skip_connection
-        self._solvers = [online.OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
-        self.learned_layers: tuple[NetworkLayer, ...] = ()
-        self._losses = np.zeros(n_layers)
-        batch = settings.rows_per_update
+    settings: online.OnlineSettings
+    lower: FloatArray
+    upper: FloatArray
+    n_features: int
+    n_layers: int
+    skip_connection: bool
+    learned_layers: tuple[NetworkLayer, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Begin with a solver for every layer."""
+        n_tasks = len(self.lower)
+        width = n_tasks + (self.n_features if self.skip_connection else 0)
+        widths = [self.n_features, *[width] * (self.n_layers - 1)]
+        self._solvers = [online.OnlineSolver(self.settings, inputs, n_tasks) for inputs in widths]
+        self._losses = np.zeros(self.n_layers)
+        batch = self.settings.rows_per_update
         self._segment = batch * -(-_SEGMENT_ROWS // batch)
         self._buffer = online.RowBuffer()
 
@@ -280,7 +266,7 @@ class NetworkStream:
     @property
     def depth(self) -> int:
         """The depth that predicted new rows best; 1 before there were any."""
-        return int(np.argmin(self._losses)) + 1 if self._skip_connection else len(self._solvers)
+        return int(np.argmin(self._losses)) + 1 if self.skip_connection else self.n_layers
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
@@ -300,10 +286,10 @@ class NetworkStream:
 
     def _process(self, rows: online.RawRows) -> None:
         """Algorithm 3 on one segment, with solvers that remember the segments before it."""
-        known = self.learned_layers
+        known, bounds = self.learned_layers, (self.lower, self.upper)
         if known:  # add the losses of new rows to what is left of the old ones
             self._losses *= _FADE
-            self._losses += nll_by_depth(known, rows, self._settings.noise, *self._bounds)
+            self._losses += nll_by_depth(known, rows, self.settings.noise, *bounds)
 
         def fit_layer(inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
             solver = self._solvers[len(inputs.layers)]
@@ -311,10 +297,9 @@ class NetworkStream:
                 begin_at(solver, start)
             solver.learn(inputs(rows.X), rows.low, rows.high, rows.weight)
             layer = layer_of(solver.result())
-            return GrownLayer(layer, self._settings.alpha, solver.n_seen, {})
+            return GrownLayer(layer, self.settings.alpha, solver.n_seen, {})
 
-        n_layers, skip_connection = len(self._solvers), self._skip_connection
-        grown = grow(fit_layer, n_layers, *self._bounds, skip_connection=skip_connection)
+        grown = grow(fit_layer, self.n_layers, *bounds, skip_connection=self.skip_connection)
         self.learned_layers = tuple(found.layer for found in grown)
 
 

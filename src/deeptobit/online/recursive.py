@@ -1,6 +1,7 @@
 """Recursive estimation: a fitted layer goes on learning from new rows."""
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ _LONGEST = 0.2  # of one step of log σ
 _RIDGE = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class RecursiveTobit:
     r"""Recursive estimation of a layer, in segments of 512 rows.
 
@@ -46,23 +48,20 @@ class RecursiveTobit:
     fit_intercept, learns_sigma : bool
     """
 
-    def __init__(
-        self,
-        model: OnlineResult,
-        mean_squares: FloatArray,
-        noise: Noise,
-        *,
-        fit_intercept: bool,
-        learns_sigma: bool,
-    ) -> None:
-        self._rank = model.U.shape[1]
-        self._noise = noise
-        self._fit_intercept, self._learns_sigma = fit_intercept, learns_sigma
+    model: OnlineResult
+    mean_squares: FloatArray
+    noise: Noise
+    fit_intercept: bool
+    learns_sigma: bool
+
+    def __post_init__(self) -> None:
+        """Begin at the model."""
+        model = self.model
         coef = model.U @ model.V
         # A feature that has left the model stays out of it.
         self._active: BoolArray = np.asarray(coef.any(axis=0))
         self._W = np.column_stack([coef[:, self._active], model.intercept]).T
-        self._mean_squares = np.append(mean_squares[self._active], 0.0)
+        self._mean_squares = np.append(self.mean_squares[self._active], 0.0)
         self._sigma = model.sigma.copy()
         self._n = float(model.n_seen)
         self._moments: FloatArray | None = None
@@ -86,7 +85,7 @@ class RecursiveTobit:
 
     def _process(self, rows: RawRows) -> None:
         x = np.column_stack([rows.X[:, self._active], np.ones(len(rows.weight))])
-        if not self._fit_intercept:
+        if not self.fit_intercept:
             x[:, -1] = 0.0
         gram = (x * rows.weight[:, None]).T @ x
         if self._moments is None:
@@ -94,7 +93,7 @@ class RecursiveTobit:
             unseen = np.diagonal(moments) == 0.0  # such as a category that the new rows lack
             self._moments = moments + np.diag(np.where(unseen, self._mean_squares, 0.0))
         prior = self._n * self._moments
-        if self._learns_sigma:
+        if self.learns_sigma:
             self._move_sigma(x, rows)
         self._move(x, rows, prior, gram)
         self._n += float(rows.weight.sum())
@@ -108,7 +107,7 @@ class RecursiveTobit:
         rounded = matrix * (scale[:, None] * scale)
         rounded.flat[:: len(rounded) + 1] += _RIDGE
         factor = cho_factor(rounded)
-        noise, sigma = at_scores(self._noise, x @ before, self._sigma)
+        noise, sigma = at_scores(self.noise, x @ before, self._sigma)
         for step in range(_STEPS + 1):
             at = likelihood.evaluate(noise, rows.low, rows.high, x @ self._W, sigma)
             mean_curvature = rows.weight @ np.abs(at.latent_latent) / np.maximum(known, 1e-300)
@@ -127,7 +126,7 @@ class RecursiveTobit:
 
     def _move_sigma(self, x: FloatArray, rows: RawRows) -> None:
         """One step of log σ, by rows that W has not been fitted to."""
-        at = likelihood.evaluate(self._noise, rows.low, rows.high, x @ self._W, self._sigma)
+        at = likelihood.evaluate(self.noise, rows.low, rows.high, x @ self._W, self._sigma)
         known = rows.weight @ ~np.isnan(rows.low)
         bend = np.maximum(rows.weight @ at.log_sigma_log_sigma / np.maximum(known, 1.0), 0.5)
         change = -(rows.weight @ at.log_sigma) / (bend * np.maximum(self._n + known, 1e-300))
@@ -140,7 +139,7 @@ class RecursiveTobit:
         values, vectors = np.linalg.eigh(moments)
         root = np.sqrt(np.maximum(values, _RIDGE * max(float(values[-1]), 1e-300)))
         _, _, right = np.linalg.svd((root[:, None] * (vectors.T @ W)) / self._sigma)
-        tasks = right[: self._rank].T  # (T, R), orthonormal
+        tasks = right[: self.model.U.shape[1]].T  # (T, R), orthonormal
         return self._sigma[:, None] * tasks, ((W / self._sigma) @ tasks).T
 
 

@@ -440,15 +440,21 @@ _CHUNK_ROWS = 8192
 
 
 def learn_passes(
-    solver: OnlineSolver, X: Any, targets: CensoredTargets, weight: FloatArray, n_passes: int
+    solver: OnlineSolver,
+    X: Any,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    n_passes: int,
+    inputs: Callable[[Any], Any] = lambda rows: rows,
 ) -> Iterator[int]:
     """Learn all rows ``n_passes`` times, in chunks; yields the number of rows learned so far.
 
-    X needs only slices of rows, so that the inputs of a layer need not be in memory at once.
+    ``inputs`` gives what the solver sees of a chunk of X: the inputs of a layer above the first
+    are never all in memory.
     """
     n_rows = len(targets)
     for done in range(n_passes):
         for start in range(0, n_rows, _CHUNK_ROWS):
             rows = slice(start, min(start + _CHUNK_ROWS, n_rows))
-            solver.learn(X[rows], targets.low[rows], targets.high[rows], weight[rows])
+            solver.learn(inputs(X[rows]), targets.low[rows], targets.high[rows], weight[rows])
             yield done * n_rows + rows.stop

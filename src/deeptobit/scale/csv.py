@@ -176,16 +176,17 @@ class TextTable:
 
     def _records(self, *, blank: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Line and cells of every record, or of every one that is not blank; the header first."""
-        file, line, width = self._path.name, 0, 0
+        file, line, width, passed = self._path.name, 0, 0, 0
         try:
             # Strict: otherwise an open quote would swallow the rest of the file.
             encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
             with self._path.open(encoding=encoding, newline="") as text:
-                for _ in range(self._skipped):
-                    text.readline()
                 reader = csv.reader(text, delimiter=self._separator, strict=True)
+                while passed < self._skipped:
+                    text.readline()
+                    passed += 1
                 for cells in reader:
-                    line = reader.line_num + self._skipped
+                    line = passed + reader.line_num
                     some = any(cell.strip() for cell in cells)
                     width = width or (len(cells) if some else 0)
                     if some and len(cells) != width:
@@ -201,21 +202,13 @@ class TextTable:
                 f"{file}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
                 "and write a quote within a cell twice"
             ) from None
-        except UnicodeDecodeError:
-            raise self._not_text() from None
-
-    def _not_text(self) -> ValueError:
-        """The first line that is not UTF-8."""
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError as error:
-                    return ValueError(
-                        f"{self._path.name}, line {number}: not UTF-8 text (byte "
-                        f"0x{line[error.start]:02x}); save the file as 'CSV UTF-8'"
-                    )
-        return ValueError(f"{self._path.name} has changed while it was read; read it again")
+        except UnicodeDecodeError as error:
+            # All lines before those that were being decoded have been passed.
+            number = passed + reader.line_num + error.object.count(b"\n", 0, error.start) + 1
+            raise ValueError(
+                f"{file}, line {number}: not UTF-8 text (byte 0x{error.object[error.start]:02x}); "
+                "save the file as 'CSV UTF-8'"
+            ) from None
 
 
 def csv_to_parquet(

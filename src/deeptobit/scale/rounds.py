@@ -170,7 +170,8 @@ class FitByRounds:
         before, settings = self.progress, self.settings
         state = before.now
         if not isinstance(state, RoundState):
-            first = self.rows.first()
+            first = self.rows.source.first()
+            self.rows.reader(first)  # which refuses what has no mean
             shift = Shift.near(inputs(first.X), first.Y)
             state = RoundState(shift, self.rows.total(SumMoments(inputs, shift)))
         alpha = self.alpha(state.moments)
@@ -200,7 +201,7 @@ class FitByRounds:
     ) -> ShardedProblem:
         """The layer's problem in standard units."""
         settings, scale, kinds = self.settings, data.scaling.scale, data.kinds
-        sigma = scale if settings.sigma is None else settings.sigma
+        sigma = None if settings.sigma is None else settings.sigma / scale
         fixed = data.features.design, data.scaling, settings.noise, kinds.one_sided
 
         def sums_at(*point: FloatArray) -> LayerSums:
@@ -212,14 +213,13 @@ class FitByRounds:
             rank=min(settings.rank, data.features.rank),
             alpha=alpha,
             fit_intercept=settings.fit_intercept,
-            free_sigma=(settings.sigma is None) & ~(kinds.one_sided | kinds.two_sided),
-            min_log_sigma=np.full(len(scale), -np.inf),
-            fixed_log_sigma=np.log(sigma / scale),
+            free_sigma=(sigma is None) & ~(kinds.one_sided | kinds.two_sided),
             total_weight=data.moments.weight,
+            sigma=sigma,
             sums_at=sums_at,
             secants=secants,
         )
-        if settings.sigma is not None:
+        if sigma is not None:
             return problem
         floors = solve.sigma_floors(problem, data.moments.known)
         return replace(problem, min_log_sigma=np.log(floors))
@@ -232,8 +232,8 @@ class FitByRounds:
             units = data.features, data.scaling
             return problem.balance(features.to_standard(*units, start.factors, problem.rank))
         slopes, intercept, sigma = data.closed_form(self.settings.noise)
-        if self.settings.sigma is not None:
-            sigma = np.exp(problem.fixed_log_sigma)
+        if problem.sigma is not None:
+            sigma = problem.sigma
         if not self.settings.fit_intercept:
             intercept = np.zeros_like(intercept)
         # U and Z nearest to the slopes in units of σ.

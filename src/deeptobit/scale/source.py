@@ -213,12 +213,6 @@ class Rows:
     source: RowSource
     reader: RowReader
 
-    def first(self) -> Block:
-        """The first rows there are, checked."""
-        block = self.source.first()
-        self.reader(block)
-        return block
-
     def total(self, task: Callable[[RawRows], S]) -> S:
         """Add up a task's results over all rows."""
         return self.source.total(partial(_read_and_sum, self.reader, task))
