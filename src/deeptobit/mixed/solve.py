@@ -25,7 +25,6 @@ _SECANTS = 30
 _FIRST_STEPS = 15  # after which parameters are measured in new units
 _LEAST_INFORMATION = 1e-2  # per row
 _RESTARTS, _ROUNDING = 5, 1e-10
-_CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
@@ -90,7 +89,7 @@ def solve(
     if hold_effects:
         bounds[-problem.n_effects :] = theta[-problem.n_effects :, None]
     lowest, highest = bounds.T
-    n_iter, before, settled, curved, norm = 0, np.inf, False, 0, np.inf
+    n_iter, before, settled, norm = 0, np.inf, False, np.inf
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, float, int]:
         """Objective, free part of its gradient and size of that, people who did not settle."""
@@ -124,22 +123,12 @@ def solve(
             options=options,
         )
         theta, n_iter = np.clip(unit * result.x, lowest, highest), n_iter + int(result.nit)
-        if result.nit >= curved:
-            curved, inverse, of_inverse = result.nit, result.hess_inv, unit
-        found, gradient, norm, unconverged = look(theta)
+        found, _, norm, unconverged = look(theta)
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
         if settled or n_iter >= max_iter:
             break
         before = found
-    # Where values no longer tell points apart, slopes still do.
-    while settled and norm > tol:
-        step = np.where(gradient == 0.0, 0.0, of_inverse * (inverse @ (of_inverse * gradient)))
-        closer = np.clip(theta - step, lowest, highest)
-        further = look(closer)
-        if further[2] > _CLOSER * norm:
-            break
-        theta, (found, gradient, norm, unconverged) = closer, further
     converged = bool(settled and not unconverged)
     return Solution(problem, problem.unpack(theta), found, norm, n_iter, converged)
 
