@@ -418,8 +418,8 @@ def _score_network(
 ) -> tuple[FloatArray, float, FloatArray]:
     """What each held-out row adds to the score, seconds, and latent scores of these rows."""
     held_out, started = search.held_out, perf_counter()
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
+    # The fit to all rows warns of what holds for all rows.
+    with one_blas_thread(), warnings.catch_warnings(action="ignore"):
         fitted = clone(network).fit(
             search.X[fold.train],
             held_out.targets[fold.train],

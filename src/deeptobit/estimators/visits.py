@@ -110,9 +110,8 @@ class VisitRegressor(CensoredRegressor):
         found = mixed.KnownPeople(people.labels, people.starts, low, high, mean, z, time, tau, nu)
         self._people = self._people.with_visits(found, self._effects)
 
-    def _read_features(self, X: Any) -> FloatArray:
-        found: FloatArray = inputs.dense(super()._read_features(X))
-        return found
+    def _read_features(self, X: Any) -> Any:
+        return inputs.dense(super()._read_features(X))
 
     def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
         """Predictive distributions at visits of the people who were asked for."""
