@@ -403,7 +403,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             shown = shown[: stable.shape[1]]
             stable = stable.iloc[:, : len(shown)].reindex(list(shown[0].features))
         parts = {f"{one.number}\n{one.share:.0%}": one.to_frame()["loading"] for one in shown}
-        table = pd.concat(parts, axis=1)
+        table: Any = pd.concat(parts, axis=1)
         sides = table.loc["feature"], table.loc["target"]
         return plots.draw_subspaces(*sides, n_features=n_features, stable=stable, ax=ax)
 

@@ -373,10 +373,8 @@ class Search:
         rank = min(rank, X.shape[1], targets.shape[1])
         return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
-    def _network(self, **params: Any) -> SubspaceNetworkRegressor:
-        network: SubspaceNetworkRegressor = clone(self.template)
-        network.set_params(**params)
-        return network
+    def _network(self, **params: Any) -> Any:
+        return clone(self.template).set_params(**params)
 
 
 def _score_path(

@@ -13,14 +13,8 @@ from scipy.stats import chi2, f, t
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray, read_groups
-from deeptobit.layer import (
-    CensoringKinds,
-    Layer,
-    OlsenProblem,
-    SubspaceEvaluation,
-    SubspaceProblem,
-    fit_tobit,
-)
+from deeptobit.layer import CensoringKinds, Layer, OlsenProblem, SubspaceEvaluation, SubspaceProblem
+from deeptobit.layer.tobit import fit_tobit
 from deeptobit.targets import CensoredTargets
 
 CovarianceKind = Literal["observed", "robust", "cluster"]

@@ -91,8 +91,3 @@ def shorten(name: str, length: int = 32) -> str:
         return name
     half = length // 2
     return f"{name[: half - 1]}…{name[-half:]}"
-
-
-def legend_above(ax: Axes) -> None:
-    """A legend of two columns above the picture."""
-    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
