@@ -129,6 +129,8 @@ def read_weights(
     sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
 ) -> FloatArray:
     """Row weights of shape (N,), checked as in the metrics; sums must not overflow."""
+    if sample_weight is None:
+        return np.ones(n_samples)
     weight = metrics.read_weights(sample_weight, n_samples, may_be_zero=may_be_zero)
     if weight.any() and not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
         raise ValueError(
