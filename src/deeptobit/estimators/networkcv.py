@@ -181,7 +181,8 @@ class SubspaceNetworkCV(SearchRegressor):
         self.coef_ = network.coef_  # the same array, which a saved file then has once
         if hasattr(network, "_feature_limits"):
             self._feature_limits = network._feature_limits
-        self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
+        found = f"{best.params}: {self.best_score_:.4f} ({len(best.scores)} folds)"
+        self._show_progress(f"best of {len(candidates)} candidates: {found}", last=True)
 
     def _layer_noise(self) -> Noise:
         if isinstance(self.noise, str) and self.noise == "auto":
@@ -224,11 +225,6 @@ class Candidate:
         """What distinguishes the candidates."""
         names = ("rank", "alpha", "feature_sparsity", "n_layers")
         return {name: getattr(self.network, name) for name in names}
-
-    def __str__(self) -> str:
-        """Parameters, mean score and number of folds."""
-        n_folds = int((~np.isnan(self.scores)).sum())
-        return f"{self.params}: {np.nanmean(self.scores):.4f} ({n_folds} folds)"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:

@@ -169,9 +169,11 @@ class PeopleSeen:
         Of time.
     n_people, n_rows : float
         Weights.
-    named, twice, moving, varying : bool
-        People have names; somebody has two visits with an outcome, at different times, of
-        different features.
+    named : bool
+        Whether people have names.
+    twice, moving, varying : int
+        How many people have two visits with an outcome; at different times; and how many visits
+        have other features than the first of the person.
     when : array of shape (2,)
         Sums of time, from an origin, and of its square; NaN where times are not known.
     """
@@ -181,9 +183,9 @@ class PeopleSeen:
     n_people: float
     n_rows: float
     named: bool
-    twice: bool
-    moving: bool
-    varying: bool
+    twice: int
+    moving: int
+    varying: int
     when: FloatArray
 
     @classmethod
@@ -195,17 +197,15 @@ class PeopleSeen:
         person = np.repeat(np.arange(len(people.labels)), np.diff(people.starts))
         known = (~np.isnan(rows.low).all(axis=1) & (weight > 0.0))[order]
         times = pd.Series(t[order][known]).groupby(person[known])
-        twice, moving = bool((times.size() > 1).any()), bool((times.max() > times.min()).any())
-        varying = moving and bool((rows.X[order] != rows.X[people.first[person]]).any())
+        twice, moving = int((times.size() > 1).sum()), int((times.max() > times.min()).sum())
+        varying = int((rows.X[order] != rows.X[people.first[person]]).any(axis=1).sum())
         weights = float(weight[people.first].sum()), float(weight.sum())
         return cls(people.labels, origin, *weights, people.named, twice, moving, varying, when)
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
-        sums = ("labels", "n_people", "n_rows", "when")
+        sums = ("labels", "n_people", "n_rows", "twice", "moving", "varying", "when")
         both: Any = {name: getattr(self, name) + getattr(other, name) for name in sums}
-        for name in ("twice", "moving", "varying"):
-            both[name] = getattr(self, name) or getattr(other, name)
         return replace(self, **both)
 
     @property
