@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad_vec
 from scipy.stats import kstest
 
+from deeptobit import estimators
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceTobitRegressor, TobitRegressor
-from deeptobit.likelihood import Derivatives, Noise
+from deeptobit.likelihood import Noise
 from deeptobit.penalties import Penalty
 
 _LEVELS = np.array([0.001, 0.01, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 0.99, 0.999])
@@ -114,21 +115,18 @@ def _check_intervals(noise: Noise) -> None:
     mass = np.exp(noise.log_cdf(b)) - np.exp(noise.log_cdf(a))
     assert_allclose(np.exp(-found.nll), mass, rtol=1e-7, err_msg="interval: nll")
 
-    def by_latent(step: float) -> Derivatives:
-        return noise.interval(a - step, b - step)
-
-    def by_scale(step: float) -> Derivatives:
-        return noise.interval(a * np.exp(-step), b * np.exp(-step))
-
-    for name, of, along in (
+    by_latent = [noise.interval(a - step, b - step) for step in (_STEP, -_STEP)]
+    shrunk = np.exp(-_STEP), np.exp(_STEP)
+    by_scale = [noise.interval(a * factor, b * factor) for factor in shrunk]
+    for name, of, (after, before) in (
         ("latent", "nll", by_latent),
         ("log_sigma", "nll", by_scale),
         ("latent_latent", "latent", by_latent),
         ("latent_log_sigma", "log_sigma", by_latent),
         ("log_sigma_log_sigma", "log_sigma", by_scale),
     ):
-        rise = getattr(along(_STEP), of) - getattr(along(-_STEP), of)
-        slope, message = rise / (2.0 * _STEP), f"interval: {name} is not the slope of {of}"
+        slope = (getattr(after, of) - getattr(before, of)) / (2.0 * _STEP)
+        message = f"interval: {name} is not the slope of {of}"
         assert_allclose(getattr(found, name), slope, rtol=1e-4, atol=1e-5, err_msg=message)
 
 
@@ -306,10 +304,7 @@ def _check_promises(penalty: Penalty, V: FloatArray, rng: np.random.Generator) -
 _NEGATIVE = "the check's outcomes are negative, and values below lower = 0 are refused by default"
 _TOO_FEW_ROWS = "the check has fewer rows than features; with alpha = 0 that is refused"
 
-_ESTIMATORS = (
-    *("TobitRegressor", "SubspaceTobitRegressor", "SubspaceNetworkRegressor"),
-    *("SubspaceNetworkCV", "AutoTobitRegressor", "MixedTobitRegressor"),
-)
+_ESTIMATORS = [name for name in vars(estimators) if name.endswith(("Regressor", "CV"))]
 EXPECTED_FAILED_CHECKS = {name: {"check_regressor_multioutput": _NEGATIVE} for name in _ESTIMATORS}
 EXPECTED_FAILED_CHECKS["TobitRegressor"] |= {
     "check_sample_weight_equivalence_on_dense_data": _TOO_FEW_ROWS,

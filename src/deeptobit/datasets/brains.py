@@ -69,8 +69,7 @@ class BrainPopulation:
     @property
     def sd(self) -> FloatArray:
         """Standard deviation of each measurement, (D,)."""
-        deviation: FloatArray = np.linalg.norm(self.loadings, axis=1)
-        return deviation
+        return np.asarray(np.linalg.norm(self.loadings, axis=1))
 
     @property
     def correlation(self) -> FloatArray:

@@ -232,8 +232,8 @@ def _draw_directions(groups: tuple[str, ...], state: np.random.RandomState) -> F
     lobes = np.array(sorted({*groups} - {"hemisphere area"}))
     weights = state.standard_normal((RANK, len(lobes)))
     weights[0] = -np.isin(lobes, ATROPHY_LOBES).astype(np.float64)
-    membership: FloatArray = np.equal.outer(lobes, groups).astype(np.float64)
-    return weights @ membership * state.uniform(0.5, 1.5, (RANK, len(groups)))
+    membership = np.equal.outer(lobes, groups)
+    return np.asarray(weights @ membership * state.uniform(0.5, 1.5, (RANK, len(groups))))
 
 
 def _bend_shared(q: FloatArray) -> FloatArray:
@@ -254,8 +254,7 @@ def _beyond(onset: float, plateau: float, q: FloatArray) -> FloatArray:
     response = np.clip(grid, onset, plateau)
     mean = np.average(response, weights=density)
     sd = np.sqrt(np.average((response - mean) ** 2, weights=density))
-    standardised: FloatArray = (np.clip(q, onset, plateau) - mean) / sd
-    return standardised
+    return np.asarray((np.clip(q, onset, plateau) - mean) / sd)
 
 
 # Noise of mean 0 and variance 1 in three shapes, correlated between scores.

@@ -402,12 +402,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         if stable is not None:
             shown = shown[: stable.shape[1]]
             stable = stable.iloc[:, : len(shown)].reindex(list(shown[0].features))
-        named = {f"{subspace.number}\n{subspace.share:.0%}": subspace for subspace in shown}
-        tables = []
-        for side in ("feature", "target"):
-            loadings = {name: getattr(one, f"{side}_loadings") for name, one in named.items()}
-            tables.append(pd.DataFrame(loadings, index=list(getattr(shown[0], f"{side}s"))))
-        return plots.draw_subspaces(*tables, n_features=n_features, stable=stable, ax=ax)
+        parts = {f"{one.number}\n{one.share:.0%}": one.to_frame()["loading"] for one in shown}
+        table: Any = pd.concat(parts, axis=1)
+        sides = table.loc["feature"], table.loc["target"]
+        return plots.draw_subspaces(*sides, n_features=n_features, stable=stable, ax=ax)
 
     def plot_task_similarity(self, X: Any = None, *, ax: "Axes | None" = None) -> "Axes":
         """Heat map of :meth:`task_similarity`, with similar targets next to each other.

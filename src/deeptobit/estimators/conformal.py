@@ -188,7 +188,7 @@ class IntervalCalibration:
             reasons = ", ".join(self._why_unbounded(name, coverage) for name in unbounded)
             warn(
                 f"intervals of coverage {coverage:g} are the whole scale for {reasons}; "
-                "calibrate on more rows, or ask for a lower coverage",
+                "calibrate on more rows, or ask for a lower coverage"
             )
         return np.array(list(found.values()))
 

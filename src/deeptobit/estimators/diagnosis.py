@@ -16,13 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.estimators import inputs
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning, warn
-from deeptobit.layer import (
-    BasisFeatures,
-    CensoringKinds,
-    Design,
-    OlsenProblem,
-    TargetScaling,
-)
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5

@@ -334,8 +334,7 @@ def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
     check_columns(sorted(reads), data)
     rows = data.reset_index(drop=True)  # encoded levels come back without the index of the data
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", errors.DataMismatchWarning)
+        with warnings.catch_warnings(action="error", category=errors.DataMismatchWarning):
             _check_width(spec, rows)
             return spec.get_model_matrix(rows, context={})
     except errors.DataMismatchWarning as mismatch:

@@ -292,7 +292,7 @@ def read_chosen(model: Any, features: Sequence[str] | str | None) -> list[int]:
 
 
 def estimate_table(
-    terms: list[str],
+    terms: list[str] | pd.MultiIndex,
     estimate: FloatArray,
     variance: FloatArray,
     confidence: float,

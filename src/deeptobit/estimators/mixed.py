@@ -258,17 +258,17 @@ class MixedTobitRegressor(VisitRegressor):
     ) -> Posed:
         """The problem in standard units, people one after the other."""
         matrix, weight, center = persons.rows.X, persons.rows.weight, self.fit_intercept
-        alpha = self._read_alpha(persons.n_people)
-        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
-        diagnosis.check_determined(targets, weight, needed)
         origin = 0.0 if persons.time is None else float(persons.time[0])
         seen = people.PeopleSeen.of(origin, persons)
+        alpha = self._read_alpha(seen.n_people)
+        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
         settle_effects(wanted, len(targets.names), seen)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(targets, weight)
         share = weight / weight.sum()
         # The basis suits a ridge of this size; with 0 the null space is left out.
-        ridge = min(self.n_features_in_ / persons.n_people, 1.0) if alpha is None else alpha
+        ridge = min(self.n_features_in_ / seen.n_people, 1.0) if alpha is None else alpha
         standardize = self.standardize or alpha == 0.0
         design = Design.build(matrix, share, center=center, standardize=standardize)
         features = BasisFeatures.whitened(design, float(ridge))
@@ -407,16 +407,15 @@ class MixedTobitRegressor(VisitRegressor):
         """Everything fitted, in the user's units; outcomes at a bound throughout stay there."""
         units, targets = posed.units, posed.targets
         active, n_tasks = units.active, targets.shape[1]
-        q, R, G, shrinkage = structure
+        found, (q, R, G, shrinkage) = solution.point.effects, structure
         self._store_targets(targets)
         coef, sigma = np.zeros((n_tasks, self.n_features_in_)), units.scale.copy()
         intercept = posed.constant.copy()
         coef[active], intercept[active], sigma[active] = units.fixed(solution.point)
         self.coef_, self.intercept_, self.sigma_ = coef, intercept, sigma
-        shapes = (n_tasks, q, q), (n_tasks, q, R), (n_tasks, G), (n_tasks,)
-        self._effects = mixed.Effects(*map(np.zeros, shapes))
-        for everywhere, found in zip(self._effects, solution.point.effects, strict=True):
-            everywhere[active] = found
+        self._effects = mixed.Effects(*(np.zeros((n_tasks, *part.shape[1:])) for part in found))
+        for everywhere, part in zip(self._effects, found, strict=True):
+            everywhere[active] = part
         self._effects.sigma[:] = sigma / units.scale
         self._units = mixed.EffectUnits(units.location, units.scale, units.time)
         self.covariance_ = units.covariance(self._effects)
@@ -486,10 +485,9 @@ class MixedTobitRegressor(VisitRegressor):
         targets = [self.target_names_[task] for task in self._active]
         constants = inference.INTERCEPT, inference.LOG_SIGMA
         names = mixed.reported_terms(targets, inputs.feature_names(self), constants, self.effects_)
-        terms = [term for _, term in names]
+        index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
         reference = self._reference(small_sample)
-        table = inference.estimate_table(terms, estimate, variance, confidence, reference)
-        table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
+        table = inference.estimate_table(index, estimate, variance, confidence, reference)
         order = {name: place for place, name in enumerate(targets)}
         first = sorted(names, key=lambda name: order.get(name[0], len(order)))
         kept = [name for name in first if self.fit_intercept or name[1] != inference.INTERCEPT]

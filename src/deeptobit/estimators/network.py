@@ -300,7 +300,6 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         online = self._check_network(targets)
         if self._calibrates:
             raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
-        self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return NetworkStream(
             online,
             targets.lower,
@@ -494,8 +493,7 @@ def validated_depth(model: Any, rows: Rows) -> tuple[int, list[float]]:
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
         network = clone(model).set_params(n_layers=depth, early_stopping=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
+        with warnings.catch_warnings(action="ignore"):  # the fit to all rows warns
             network.fit(matrix[rest], targets[rest], sample_weight=weight[rest])
         scores.append(-network.score_log(matrix[held_out], targets[held_out], weight[held_out]))
         if depth > 1 and scores[-1] >= scores[-2]:

@@ -181,7 +181,8 @@ class SubspaceNetworkCV(SearchRegressor):
         self.coef_ = network.coef_  # the same array, which a saved file then has once
         if hasattr(network, "_feature_limits"):
             self._feature_limits = network._feature_limits
-        self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
+        found = f"{best.params}: {self.best_score_:.4f} ({len(best.scores)} folds)"
+        self._show_progress(f"best of {len(candidates)} candidates: {found}", last=True)
 
     def _layer_noise(self) -> Noise:
         if isinstance(self.noise, str) and self.noise == "auto":
@@ -224,11 +225,6 @@ class Candidate:
         """What distinguishes the candidates."""
         names = ("rank", "alpha", "feature_sparsity", "n_layers")
         return {name: getattr(self.network, name) for name in names}
-
-    def __str__(self) -> str:
-        """Parameters, mean score and number of folds."""
-        n_folds = int((~np.isnan(self.scores)).sum())
-        return f"{self.params}: {np.nanmean(self.scores):.4f} ({n_folds} folds)"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
@@ -373,10 +369,8 @@ class Search:
         rank = min(rank, X.shape[1], targets.shape[1])
         return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
-    def _network(self, **params: Any) -> SubspaceNetworkRegressor:
-        network: SubspaceNetworkRegressor = clone(self.template)
-        network.set_params(**params)
-        return network
+    def _network(self, **params: Any) -> Any:
+        return clone(self.template).set_params(**params)
 
 
 def _score_path(
@@ -418,8 +412,8 @@ def _score_network(
 ) -> tuple[FloatArray, float, FloatArray]:
     """What each held-out row adds to the score, seconds, and latent scores of these rows."""
     held_out, started = search.held_out, perf_counter()
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
+    # The fit to all rows warns of what holds for all rows.
+    with one_blas_thread(), warnings.catch_warnings(action="ignore"):
         fitted = clone(network).fit(
             search.X[fold.train],
             held_out.targets[fold.train],

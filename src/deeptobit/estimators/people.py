@@ -50,9 +50,7 @@ class VisitRows(NamedTuple):
 class PersonRows(NamedTuple):
     """Rows sorted by person, and within one by time.
 
-    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people`` is
-    the total weight of people. ``twice``: somebody has two visits with an outcome; ``moving``: at
-    different times.
+    ``order`` sorts the rows, ``starts`` are the first rows of people in that order.
     """
 
     rows: VisitRows
@@ -60,14 +58,11 @@ class PersonRows(NamedTuple):
     order: Any
     starts: Any
     time: FloatArray | None
-    n_people: float
-    twice: bool
-    moving: bool
 
     @classmethod
     def read(cls, rows: VisitRows) -> Self:
         """Check groups, time and weights, and sort."""
-        weight, missing = rows.weight, np.isnan(rows.low)
+        weight = rows.weight
         when = read_time(rows.time, len(weight))
         person, names = pd.factorize(read_groups(rows.group, len(weight)))
         order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
@@ -78,13 +73,7 @@ class PersonRows(NamedTuple):
                 f"person {plain(names[person[row]])!r} has rows of different sample_weight; "
                 "weights are those of people, the same in all rows of one"
             )
-        known = ~missing.all(axis=1) & (weight > 0.0)
-        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
-        if when is not None:
-            times = pd.Series(when[known]).groupby(person[known])
-            moving = bool((times.max() > times.min()).any())
-        labels, n_people = tuple(map(plain, names)), float(weight[first].sum())
-        return cls(rows, labels, order, starts, when, n_people, twice, moving)
+        return cls(rows, tuple(map(plain, names)), order, starts, when)
 
     @property
     def named(self) -> bool:
@@ -180,9 +169,11 @@ class PeopleSeen:
         Of time.
     n_people, n_rows : float
         Weights.
-    named, twice, moving, varying : bool
-        People have names; somebody has two visits with an outcome, at different times, of
-        different features.
+    named : bool
+        Whether people have names.
+    twice, moving, varying : int
+        How many people have two visits with an outcome; at different times; and how many visits
+        have other features than the first of the person.
     when : array of shape (2,)
         Sums of time, from an origin, and of its square; NaN where times are not known.
     """
@@ -192,28 +183,29 @@ class PeopleSeen:
     n_people: float
     n_rows: float
     named: bool
-    twice: bool
-    moving: bool
-    varying: bool
+    twice: int
+    moving: int
+    varying: int
     when: FloatArray
 
     @classmethod
     def of(cls, origin: float, people: PersonRows) -> Self:
         """Those of some rows."""
-        rows = people.rows
-        t = np.full(len(rows.weight), np.nan) if people.time is None else people.time - origin
-        when = np.array([rows.weight @ t, rows.weight @ (t * t)])
-        first = np.repeat(people.first, np.diff(people.starts))
-        varying = people.moving and bool((rows.X[people.order] != rows.X[first]).any())
-        seen = people.named, people.twice, people.moving, varying
-        return cls(people.labels, origin, people.n_people, float(rows.weight.sum()), *seen, when)
+        rows, order, weight = people.rows, people.order, people.rows.weight
+        t = np.full(len(weight), np.nan) if people.time is None else people.time - origin
+        when = np.array([weight @ t, weight @ (t * t)])
+        person = np.repeat(np.arange(len(people.labels)), np.diff(people.starts))
+        known = (~np.isnan(rows.low).all(axis=1) & (weight > 0.0))[order]
+        times = pd.Series(t[order][known]).groupby(person[known])
+        twice, moving = int((times.size() > 1).sum()), int((times.max() > times.min()).sum())
+        varying = int((rows.X[order] != rows.X[people.first[person]]).any(axis=1).sum())
+        weights = float(weight[people.first].sum()), float(weight.sum())
+        return cls(people.labels, origin, *weights, people.named, twice, moving, varying, when)
 
     def __add__(self, other: "PeopleSeen") -> "PeopleSeen":
         """Those of both."""
-        sums = ("labels", "n_people", "n_rows", "when")
+        sums = ("labels", "n_people", "n_rows", "twice", "moving", "varying", "when")
         both: Any = {name: getattr(self, name) + getattr(other, name) for name in sums}
-        for name in ("twice", "moving", "varying"):
-            both[name] = getattr(self, name) or getattr(other, name)
         return replace(self, **both)
 
     @property

@@ -44,8 +44,7 @@ class Refits(NamedTuple):
         self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
     ) -> Layers:
         """Layers fitted to the training rows with these weights."""
-        X, targets, _ = self.rows
-        return self.fit((X, targets, weight))
+        return self.refit(*self.rows[:2], weight)
 
     def refit(self, X: Any, targets: CensoredTargets, weight: FloatArray) -> Layers:
         """Layers fitted to other rows."""

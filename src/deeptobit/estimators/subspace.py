@@ -177,6 +177,7 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
                     "no row has both an outcome and a positive weight; start with rows that have"
                 )
             inputs.require_ridge(self._read_penalty(), "partial_fit")
+            self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         # Taken out: an interrupted one has learned some of the rows.
         stream = self.__dict__.pop("_stream", None)
         stream = stream or (self._begun(targets) if first else self._continued())
@@ -454,7 +455,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         return null_of(self, rows, self._read_penalty(), self.rank_, self.alpha_, sigma)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        solver = self._stream = self._online_solver(targets.names)
+        solver = self._stream = self._begun(targets)
         total, started = self.n_passes * len(targets), perf_counter()
         for done in online.learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
@@ -462,12 +463,9 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
                 self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
         self._store_stream(targets)
 
-    def _online_solver(self, names: tuple[str, ...]) -> online.OnlineSolver:
-        return online.OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
-
     def _begun(self, targets: CensoredTargets) -> online.OnlineSolver:
-        self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
-        return self._online_solver(targets.names)
+        settings, n_tasks = self._online_settings(targets.names), len(targets.names)
+        return online.OnlineSolver(settings, self.n_features_in_, n_tasks)
 
     def _continued(self) -> online.RecursiveTobit:
         self.history_ = {"solver": "online", "reason": "partial_fit goes on"}

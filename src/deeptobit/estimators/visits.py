@@ -110,9 +110,8 @@ class VisitRegressor(CensoredRegressor):
         found = mixed.KnownPeople(people.labels, people.starts, low, high, mean, z, time, tau, nu)
         self._people = self._people.with_visits(found, self._effects)
 
-    def _read_features(self, X: Any) -> FloatArray:
-        found: FloatArray = inputs.dense(super()._read_features(X))
-        return found
+    def _read_features(self, X: Any) -> Any:
+        return inputs.dense(super()._read_features(X))
 
     def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
         """Predictive distributions at visits of the people who were asked for."""
@@ -120,10 +119,9 @@ class VisitRegressor(CensoredRegressor):
         scale, shift = self._units.scale, np.zeros((len(z), len(self.target_names_)))
         variance = self._effects.variances(z)
         own = np.square(self._effects.visit).sum(axis=1) + np.square(self._effects.sigma)
-        loads = mixed.person_loads
         for person, rows in known:
             posterior = self._people.posterior(person, self._effects)
-            shift[rows], spread = posterior.at(loads(z[rows], self._effects))
+            shift[rows], spread = posterior.at(mixed.person_loads(z[rows], self._effects))
             variance[rows] = spread + own
         latent = self._latent(matrix) + scale * shift
         return self._predictive_of(latent, scale * np.sqrt(variance), Gaussian(), lower, upper)

@@ -175,8 +175,7 @@ def pit_values(
     >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).ravel().round(2)
     array([0.5 , 0.84,  nan])
     """
-    latent, noise = predictive.latent, predictive.noise
-    sigma = np.broadcast_to(predictive.sigma, latent.shape)
+    latent, sigma, noise = predictive.latent, predictive.sigma, predictive.noise
     values = pit(targets, latent, sigma, noise=noise, random_state=random_state, step=step)
     return values.reshape(latent.shape)
 

@@ -6,20 +6,15 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2, f, t
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray, read_groups
-from deeptobit.layer import (
-    CensoringKinds,
-    Layer,
-    OlsenProblem,
-    SubspaceEvaluation,
-    SubspaceProblem,
-    fit_tobit,
-)
+from deeptobit.layer import CensoringKinds, Layer, OlsenProblem, SubspaceEvaluation, SubspaceProblem
+from deeptobit.layer.tobit import fit_tobit
 from deeptobit.targets import CensoredTargets
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
@@ -462,7 +457,5 @@ def _inverse(matrix: FloatArray, free: BoolArray) -> FloatArray | None:
 def _sum_by_group(scores: FloatArray, groups: ArrayLike | None) -> FloatArray:
     if groups is None:
         raise ValueError("cov_type='cluster' needs groups: one label per training row")
-    _, member = np.unique(read_groups(groups, len(scores)), return_inverse=True)
-    totals = np.zeros((int(member.max()) + 1, scores.shape[1]))
-    np.add.at(totals, member, scores)
-    return totals
+    member = read_groups(groups, len(scores))
+    return pd.DataFrame(scores).groupby(member, sort=False).sum().to_numpy()

@@ -1,16 +1,12 @@
 """Heat maps: the components of shared directions, and similarities between targets."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection.style import SMALL, Axes, axes_or_new, divide, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Moreland's map: its steps look equally large, and blue against red survives colour blindness.
 DIVERGING = "coolwarm"

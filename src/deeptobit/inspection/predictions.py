@@ -172,6 +172,6 @@ def draw_layers(errors: FloatArray, *, ax: Axes | None = None) -> Axes:
     ax.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="predicting the mean")
     ax.set(xlabel="layer", ylabel="error relative to the mean, 1 − R²", xticks=layers)
     ax.set(xlim=(0.4, n_layers + 0.6), ylim=(0.0, 1.08 * max(1.0, float(errors.max()))))
-    style.legend_above(ax)
+    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     style.open_frame(ax)
     return ax

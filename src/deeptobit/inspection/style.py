@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 else:
     Axes = Any  # of matplotlib, which is optional
 
-EXTRA = "app"  # brings matplotlib
-
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE = "#56B4E9", "#CC79A7"
@@ -25,7 +23,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """The given Axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
-    pyplot = require("matplotlib.pyplot", EXTRA)
+    pyplot = require("matplotlib.pyplot", "app")
     _, new = pyplot.subplots(figsize=(width, height), layout="constrained")
     return new  # type: ignore[no-any-return]  # pyplot is imported by name
 
@@ -91,8 +89,3 @@ def shorten(name: str, length: int = 32) -> str:
         return name
     half = length // 2
     return f"{name[: half - 1]}…{name[-half:]}"
-
-
-def legend_above(ax: Axes) -> None:
-    """A legend of two columns above the picture."""
-    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -1,20 +1,16 @@
 """The directions that outcomes share, and which parts of them would be there in the next sample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.metrics import principal_angles
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The directions, in a form that does not depend on how U and V are rotated.
 
@@ -54,8 +50,6 @@ class Subspace:
 
     def to_frame(self) -> pd.DataFrame:
         """All loadings, one row per (side, name), side being "feature" or "target"."""
-        import pandas as pd
-
         rows = [("feature", name) for name in self.features]
         rows += [("target", name) for name in self.targets]
         index = pd.MultiIndex.from_tuples(rows, names=["side", "name"])
@@ -310,8 +304,6 @@ def summarise_draws(
     >>> found.stable()[1].tolist()
     [True, False]
     """
-    import pandas as pd
-
     loadings = np.array([draw.loadings for draw in draws])
     pairs = [order for pair in halves for order in (pair, pair[::-1])]
     aligned = [align(effects, half, len(subspaces)) for half, _ in pairs]

@@ -19,7 +19,6 @@ from deeptobit.layer.problem import SubspaceProblem as SubspaceProblem
 from deeptobit.layer.solve import NullLayer as NullLayer
 from deeptobit.layer.solve import Step as Step
 from deeptobit.layer.solve import null_layer as null_layer
-from deeptobit.layer.solve import relative_gradient as relative_gradient
 from deeptobit.layer.solve import solve_path as solve_path
 from deeptobit.layer.solve import solve_subspace as solve_subspace
 from deeptobit.layer.solve import spectral_start as spectral_start

@@ -289,13 +289,6 @@ def solve_path(
         yield fit
 
 
-def relative_gradient(null: NullLayer, layer: Layer) -> float:
-    """Norm of the gradient at a layer, balanced first, relative to that by W at W = 0."""
-    problem = null.problem
-    evaluation = problem.evaluate(problem.pack(problem.balance(layer)))
-    return float(np.linalg.norm(evaluation.gradient)) / null.gradient_scale
-
-
 def _descend(
     problem: LayerProblem, log: StepLog, start: Layer, tol: float, max_iter: int
 ) -> SubspaceFit:

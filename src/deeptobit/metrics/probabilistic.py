@@ -221,10 +221,7 @@ class BoundCalibration(NamedTuple):
 
 
 def bound_calibration(
-    at_bound: ArrayLike,
-    probability: ArrayLike,
-    *,
-    n_bins: int = 10,
+    at_bound: ArrayLike, probability: ArrayLike, *, n_bins: int = 10
 ) -> BoundCalibration:
     r"""Expected calibration error of the probability of being at a bound; lower is better.
 

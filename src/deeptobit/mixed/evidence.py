@@ -96,14 +96,9 @@ class Visits(NamedTuple):
     z: FloatArray
     weight: FloatArray
 
-    @property
-    def counts(self) -> IntArray:
-        """Visits per person, (n,)."""
-        return np.diff(self.starts)
-
     def of_rows(self, per_person: Any) -> Any:
         """A number per person, row by row."""
-        return np.repeat(per_person, self.counts)
+        return np.repeat(per_person, np.diff(self.starts))
 
     def where(self, rows: BoolArray) -> "Visits":
         """Some of the rows (N,), without people who have none of them."""
@@ -300,8 +295,8 @@ class MixedProblem:
     @property
     def n_rows(self) -> float:
         """Weight of all rows."""
-        inside = self.visits
-        return float(inside.weight @ inside.counts) if self.beyond is None else self.beyond.n_rows
+        weight, counts = self.visits.weight, np.diff(self.visits.starts)
+        return float(weight @ counts) if self.beyond is None else self.beyond.n_rows
 
     def total(self, task: "Callable[[MixedProblem], S]") -> S:
         """Add up a task's results over all people."""

@@ -25,7 +25,6 @@ _SECANTS = 30
 _FIRST_STEPS = 15  # after which parameters are measured in new units
 _LEAST_INFORMATION = 1e-2  # per row
 _RESTARTS, _ROUNDING = 5, 1e-10
-_CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
@@ -90,7 +89,7 @@ def solve(
     if hold_effects:
         bounds[-problem.n_effects :] = theta[-problem.n_effects :, None]
     lowest, highest = bounds.T
-    n_iter, before, settled, curved, norm = 0, np.inf, False, 0, np.inf
+    n_iter, before, settled, norm = 0, np.inf, False, np.inf
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, float, int]:
         """Objective, free part of its gradient and size of that, people who did not settle."""
@@ -124,22 +123,12 @@ def solve(
             options=options,
         )
         theta, n_iter = np.clip(unit * result.x, lowest, highest), n_iter + int(result.nit)
-        if result.nit >= curved:
-            curved, inverse, of_inverse = result.nit, result.hess_inv, unit
-        found, gradient, norm, unconverged = look(theta)
+        found, _, norm, unconverged = look(theta)
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
         if settled or n_iter >= max_iter:
             break
         before = found
-    # Where values no longer tell points apart, slopes still do.
-    while settled and norm > tol:
-        step = np.where(gradient == 0.0, 0.0, of_inverse * (inverse @ (of_inverse * gradient)))
-        closer = np.clip(theta - step, lowest, highest)
-        further = look(closer)
-        if further[2] > _CLOSER * norm:
-            break
-        theta, (found, gradient, norm, unconverged) = closer, further
     converged = bool(settled and not unconverged)
     return Solution(problem, problem.unpack(theta), found, norm, n_iter, converged)
 
@@ -272,46 +261,31 @@ def with_factors(alone: Solution, structure: Structure, **settings: Any) -> Solu
     return solve(joint, add_factors(alone, n_shared, n_visit), **settings)
 
 
-@dataclass(frozen=True)
-class HiddenVisits:
-    """A fold: the last visits of some people are hidden.
+def hidden_scores(problem: MixedProblem, hidden: BoolArray, found: Solution) -> FloatArray:
+    """Mean ranked probability score of every hidden visit by a fit to the others, (n,).
 
-    Parameters
-    ----------
-    problem, rest : MixedProblem
-        With and without the hidden rows, with all effects per person that may be asked for.
-    hidden : bool array of shape (N,)
-        Nobody loses all rows.
+    Visits count alike, whatever the weight of people. Bounds are where entries are censored, which
+    costs what lies beyond them alone.
     """
-
-    problem: MixedProblem
-    rest: MixedProblem
-    hidden: BoolArray
-
-    def scores(self, found: Solution) -> FloatArray:
-        """Mean ranked probability score of every hidden visit, weighted by nobody, (n,).
-
-        Bounds are where entries are censored, which costs what lies beyond them alone.
-        """
-        effects, visits, every = found.point.effects, found.problem.visits, self.problem.visits
-        low, high, z = (each[self.hidden] for each in (every.low, every.high, every.z))
-        people = every.of_rows(np.arange(len(every.weight)))[self.hidden]
-        latent = self.problem.features[self.hidden] @ found.point.coef.T + found.point.intercept
-        loads = person_loads(z[:, : effects.own.shape[1]], effects)
-        spread, known = np.empty(latent.shape), found.problem.evidence(found.point)
-        for row, person in enumerate(people):
-            rows = slice(visits.starts[person], visits.starts[person + 1])
-            sites = known.tau[rows], known.nu[rows]
-            shift, spread[row] = posterior(visits.z[rows], *sites, effects).at(loads[row])
-            latent[row] += shift
-        spread += np.square(effects.visit).sum(axis=1) + np.square(effects.sigma)
-        values = recorded_values(low, high)
-        missing = np.isnan(values)
-        lower = _whole(np.where(np.isneginf(low), high, -np.inf), np.fmax)
-        upper = _whole(np.where(np.isposinf(high), low, np.inf), np.fmin)
-        y = Predictive(Gaussian(), latent, np.sqrt(spread), lower, upper)
-        score = np.where(missing, 0.0, y.crps(np.where(missing, latent, values)))
-        return np.asarray(score.sum(axis=1) / np.maximum((~missing).sum(axis=1), 1))
+    effects, visits, every = found.point.effects, found.problem.visits, problem.visits
+    low, high, z = (each[hidden] for each in (every.low, every.high, every.z))
+    people = every.of_rows(np.arange(len(every.weight)))[hidden]
+    latent = problem.features[hidden] @ found.point.coef.T + found.point.intercept
+    loads = person_loads(z[:, : effects.own.shape[1]], effects)
+    spread, known = np.empty(latent.shape), found.problem.evidence(found.point)
+    for row, person in enumerate(people):
+        rows = slice(visits.starts[person], visits.starts[person + 1])
+        sites = known.tau[rows], known.nu[rows]
+        shift, spread[row] = posterior(visits.z[rows], *sites, effects).at(loads[row])
+        latent[row] += shift
+    spread += np.square(effects.visit).sum(axis=1) + np.square(effects.sigma)
+    values = recorded_values(low, high)
+    missing = np.isnan(values)
+    lower = _whole(np.where(np.isneginf(low), high, -np.inf), np.fmax)
+    upper = _whole(np.where(np.isposinf(high), low, np.inf), np.fmin)
+    y = Predictive(Gaussian(), latent, np.sqrt(spread), lower, upper)
+    score = np.where(missing, 0.0, y.crps(np.where(missing, latent, values)))
+    return np.asarray(score.sum(axis=1) / np.maximum((~missing).sum(axis=1), 1))
 
 
 def _whole(ends: FloatArray, pick: Any) -> FloatArray:
@@ -320,20 +294,15 @@ def _whole(ends: FloatArray, pick: Any) -> FloatArray:
     return np.where(np.isinf(ends), common, ends)
 
 
-def hide_last_visits(problem: MixedProblem, seed: int) -> list[HiddenVisits]:
-    """Folds that each hide the last known visit of some of the people who have two."""
+def hide_last_visits(problem: MixedProblem, seed: int) -> list[BoolArray]:
+    """Folds: rows (N,) with the last known visits of some of the people who have two."""
     visits = problem.visits
     known = ~np.isnan(visits.low).all(axis=1)
     rows = np.flatnonzero(known & (visits.of_rows(visits.weight) > 0.0))
     person = visits.of_rows(np.arange(len(visits.weight)))[rows]
     last = rows[(person != np.append(person[1:], -1)) & (np.bincount(person)[person] > 1)]
-    folds = []
-    for part in np.array_split(np.random.default_rng(seed).permutation(last), _HIDDEN_FOLDS):
-        hidden = np.zeros(len(visits.low), dtype=np.bool_)
-        hidden[part] = True
-        if len(part):
-            folds.append(HiddenVisits(problem, problem.where(~hidden), hidden))
-    return folds
+    parts = np.array_split(np.random.default_rng(seed).permutation(last), _HIDDEN_FOLDS)
+    return [np.isin(np.arange(len(visits.low)), part) for part in parts if len(part)]
 
 
 def choose_structure(
@@ -353,15 +322,15 @@ def choose_structure(
     @cache
     def alone(number: int, n_effects: int) -> Solution:
         """The fit to a fold without factors."""
-        rest = folds[number].rest.with_effects(n_effects).keeping_sites()
+        rest = problem.where(~folds[number]).with_effects(n_effects).keeping_sites()
         return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
         watch(f"hidden last visits, {len(tried) + 1} structures tried")
         scores, schwarz = [], 0.0
-        for number, fold in enumerate(folds):
+        for number, hidden in enumerate(folds):
             found = with_factors(alone(number, structure.effects), structure, **settings)
-            scores.append(fold.scores(found))
+            scores.append(hidden_scores(problem, hidden, found))
             n_people = len(found.problem.visits.weight)
             schwarz += found.value * found.problem.n_rows
             schwarz += 0.5 * np.log(n_people) * found.problem.n_parameters
@@ -369,11 +338,16 @@ def choose_structure(
         tried[structure] = float(total.mean())
         return total, schwarz
 
-    def given(name: str, value: Any) -> Any:
-        return value if wanted[name] is None else wanted[name]
+    n_tasks, most = problem.shape[1], problem.shape[2]
+    given = {name: value for name, value in wanted.items() if value is not None}
+    best = Structure(min(1, most), 0, 0, 0.0)._replace(**given)
+    at = score(best)
 
-    def better(candidates: Iterable[Structure], best: Structure, at: Any) -> Any:
-        for candidate in candidates:
+    def try_each(changes: Iterable[dict[str, Any]]) -> None:
+        """Move to what is better than the best before; what is given stays."""
+        nonlocal best, at
+        for change in changes:
+            candidate = best._replace(**(change | given))
             if candidate in tried:
                 continue
             found = score(candidate)
@@ -381,18 +355,12 @@ def choose_structure(
             least = 0.0 if found[1] < at[1] else gain.std() / np.sqrt(len(gain))
             if gain.mean() > least:
                 best, at = candidate, found
-        return best, at
 
-    n_tasks, most = problem.shape[1], problem.shape[2]
-    least = Structure(min(1, most), 0, 0, 0.0)
-    first = Structure(*(given(*each) for each in least._asdict().items()))
-    best, at = first, score(first)
-    slopes = range(first.effects + 1, most + 1) if wanted["effects"] is None else ()
+    slopes = [{"effects": q} for q in range(best.effects + 1, most + 1)]
     possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
-    ranks = [(given("person_rank", R), given("visit_rank", G)) for R, G in possible]
-    best, at = better((best._replace(effects=q) for q in slopes), best, at)
-    best, at = better((best._replace(person_rank=R, visit_rank=G) for R, G in ranks), best, at)
-    best, at = better((best._replace(effects=q) for q in slopes), best, at)
-    if wanted["shrinkage"] is None and best.person_rank:
-        best, at = better((best._replace(shrinkage=rho) for rho in SHRINKAGES), best, at)
+    try_each(slopes)
+    try_each({"person_rank": R, "visit_rank": G} for R, G in possible)
+    try_each(slopes)
+    if best.person_rank:
+        try_each({"shrinkage": rho} for rho in SHRINKAGES)
     return best, [{**structure._asdict(), "crps": crps} for structure, crps in tried.items()]
