@@ -19,6 +19,7 @@ from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.measures import Cell
+from deeptobit.estimators.resampling import EffectsRegressor
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
@@ -68,6 +69,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
+    n_bounded, n_often = words.count_bounded(table)
     components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
     similarity = effects.similarity_words(cosines)
@@ -86,7 +88,14 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         }
     card = describe_study(fitted, table, shown)
     content = drawn | {
-        "study": words.the_study(fitted, table, min_count),
+        "fitted": fitted,
+        "model": model,
+        "model_class": type(model).__name__,
+        "n_rows": privacy.count(fitted.n_rows, min_count),
+        "n_bounded": n_bounded,
+        "n_often": n_often,
+        "often": percent(words.OFTEN),
+        "held_out_rows": words.held_out_rows(fitted, min_count),
         "result": words.the_result(table),
         "figures": words.key_figures(fitted, table),
         "cautions": card["cautions"],
@@ -99,12 +108,11 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "card": {part: facts(card[part]) for part in ("data", "model", "settings", "made_with")},
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
-        "layer_words": words.layer_words(errors) if deep else "",
+        "layer_errors": errors.mean(axis=1).tolist() if deep else [],
         "effects": effects.effect_rows(fitted, rare),
-        "interval_words": words.interval_words(fitted),
+        "resampled": isinstance(model, EffectsRegressor),
         "stable_words": effects.stable_words(components),
         "parts": effects.part_rows(fitted, table),
-        "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
         "horizons": effects.horizon_rows(fitted, min_count),
         "time": fitted.study.data.time,
@@ -185,10 +193,12 @@ def render_page(
 def environment() -> Any:
     """Jinja's environment, which escapes everything that is not marked as safe."""
     jinja2 = require("jinja2", "app")
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FunctionLoader(template_part),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals |= {"plural": words.plural, "number": words.number}
+    return made
