@@ -70,6 +70,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
     n_bounded, n_often = words.count_bounded(table)
+    known = table.dropna(subset="r2").sort_values("r2", ascending=False, kind="stable")
     components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
     similarity = effects.similarity_words(cosines)
@@ -96,7 +97,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "n_often": n_often,
         "often": percent(words.OFTEN),
         "held_out_rows": words.held_out_rows(fitted, min_count),
-        "result": words.the_result(table),
+        "known": known.reset_index(names="name").to_dict("records"),
+        "mean_r2": known["r2"].mean(),
         "figures": words.key_figures(fitted, table),
         "cautions": card["cautions"],
         "coverage": percent(held_out.coverage),
@@ -111,7 +113,6 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "layer_errors": errors.mean(axis=1).tolist() if deep else [],
         "effects": effects.effect_rows(fitted, rare),
         "resampled": isinstance(model, EffectsRegressor),
-        "stable_words": effects.stable_words(components),
         "parts": effects.part_rows(fitted, table),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
         "horizons": effects.horizon_rows(fitted, min_count),
@@ -200,5 +201,6 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"plural": words.plural, "number": words.number}
+    for write in (words.number, words.percent, words.plural, words.significant):
+        made.globals[write.__name__] = write
     return made

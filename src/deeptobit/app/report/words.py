@@ -1,7 +1,6 @@
 """What the numbers say, in sentences for someone who knows the outcomes and not the model."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -128,44 +127,6 @@ def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
 
 
 # How well it went.
-
-
-def the_result(table: pd.DataFrame) -> str:
-    """How far predictions are off in points, and how much variance is explained."""
-    r2 = table["r2"].dropna()
-    if r2.empty:
-        return "No outcome varies enough to say how well it is predicted."
-    if len(r2) == 1:
-        name = str(r2.index[0])
-        return (
-            f"In rows it had not seen, the model is typically {_points(table.loc[name])} off for "
-            f"{name}, and {_explains(r2.iloc[0], name)}."
-        )
-    mean, across = float(r2.mean()), f"Across {len(r2)} outcomes the model"
-    if mean > 0.0:
-        explained = f"{across} explains {percent(mean)} of the variance in rows it had not seen"
-    else:
-        explained = (
-            f"{across} does not explain the variance in rows it had not seen: on average it is no "
-            f"better than predicting the mean (R² {number(mean)})"
-        )
-    best, worst = str(r2.idxmax()), str(r2.idxmin())
-    return (
-        f"{explained}. It predicts {best} best (R² {number(r2.max())}), typically "
-        f"{_points(table.loc[best])} off, and {worst} "
-        f"{'not at all' if r2.min() <= 0.0 else 'least'} (R² {number(r2.min())})."
-    )
-
-
-def _points(row: Any) -> str:
-    """The typical error of an outcome in its own points, beside that without features."""
-    return f"{significant(row['mae'])} points ({significant(row['null_mae'])} without features)"
-
-
-def _explains(r2: float, name: str) -> str:
-    if r2 <= 0.0:
-        return f"does not explain the variance of {name} (R² {number(r2)})"
-    return f"explains {percent(r2)} of the variance of {name} (without features: 0 %)"
 
 
 def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[tuple[str, str]]:
