@@ -45,7 +45,7 @@ def _told(table: pd.DataFrame) -> str:
         .render(
             rows=range(len(table)),
             features=["age"],
-            n_features=1,
+            model=SimpleNamespace(n_features_in_=1),
             n_rows="40",
             n_bounded=n_bounded,
             n_often=n_often,

@@ -70,6 +70,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
     n_bounded, n_often = words.count_bounded(table)
+    relative_error = table["mae"] / table["null_mae"].where(table["null_mae"] > 0.0)
     known = table.dropna(subset="r2").sort_values("r2", ascending=False, kind="stable")
     components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
@@ -98,8 +99,9 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "often": percent(words.OFTEN),
         "held_out_rows": words.held_out_rows(fitted, min_count),
         "known": known.reset_index(names="name").to_dict("records"),
-        "mean_r2": known["r2"].mean(),
-        "figures": words.key_figures(fitted, table),
+        "table": table,
+        "less_error": 1.0 - relative_error.mean(),
+        "n_improved": len(table) - len(words.without_gain(table)),
         "cautions": card["cautions"],
         "coverage": percent(held_out.coverage),
         "measures": [measure for measure in MEASURES.values() if measure.reported],
@@ -116,10 +118,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "parts": effects.part_rows(fitted, table),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
         "horizons": effects.horizon_rows(fitted, min_count),
-        "time": fitted.study.data.time,
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": effects.in_words(components) if components else [],
-        "n_features": len(model.feature_names_in_),
         "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
         "similarity_words": similarity,
     }

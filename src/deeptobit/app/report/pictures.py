@@ -19,7 +19,6 @@ from deeptobit.app.report.effects import Directions
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.report.words import bound, number, plural
 from deeptobit.app.study import FEWEST, FittedStudy, HeldOut, Predicted
-from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.extras import require
@@ -252,7 +251,7 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
     if not shown.size:
         return None
     start, end = usual_times(model)
-    X = pd.DataFrame([mean_features(fitted.encoder)] * _N_TIMES, columns=fitted.encoder.features)
+    X = pd.DataFrame([fitted.encoder.means] * _N_TIMES, columns=fitted.encoder.features)
     X[column] = np.linspace(start, end, _N_TIMES)
     early, later = X.iloc[[0, 2]], X.iloc[2:]
     scores = model.predict_quantile(early, list(_PEOPLE)).reshape(2 * len(_PEOPLE), -1)
@@ -288,8 +287,3 @@ def usual_times(model: MixedTobitRegressor) -> list[float]:
     """From about the first to about the last of even visits."""
     mean, unit = model._units.time
     return [max(mean - _REACH * unit, min(mean, 0.0)), mean + _REACH * unit]
-
-
-def mean_features(encoder: Encoder) -> list[float]:
-    """A row of means, without missing cells."""
-    return [value for one in encoder.columns for value in (*one.means, *[0.0] * one.indicator)]

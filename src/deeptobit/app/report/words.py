@@ -129,25 +129,6 @@ def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
 # How well it went.
 
 
-def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Four numbers that a reader should remember, and what they are."""
-    if len(table) == 1:
-        (name,), mae = table.index, float(table["mae"].iloc[0])
-        first = (significant(mae), f"points, the typical error for {name}")
-    else:
-        less = 1.0 - (table["mae"] / table["null_mae"].where(table["null_mae"] > 0.0)).mean()
-        which = "larger" if less < 0.0 else "smaller"
-        first = (percent(abs(less)), f"{which} typical error in points than without features")
-    improved = len(table) - len(without_gain(table))
-    nominal = percent(fitted.held_out.coverage)
-    return [
-        first,
-        (number(table["r2"].mean()), "mean R², the share of variance explained"),
-        (f"{improved} of {len(table)}", "outcomes predicted better than without features"),
-        (percent(table["coverage"].mean()), f"of values inside their {nominal} interval"),
-    ]
-
-
 def without_gain(table: pd.DataFrame) -> list[str]:
     """Outcomes that the features do not help to predict."""
     better = (table["r2"] > 0.0) & (table["crps"] < table["null_crps"])
