@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
+from sklearn.isotonic import IsotonicRegression
 
 from deeptobit import inspection as plots
 from deeptobit.app.report.effects import Directions
@@ -155,12 +155,9 @@ def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
 
     It rises, or falls if the spread grows faster than the score.
     """
-    order = np.argsort(predicted[:, 0], kind="stable")
-    values = end[order, 0]
-    fits = [isotonic_regression(values, increasing=way) for way in (True, False)]
-    smooth = np.empty_like(end)
-    smooth[order, 0] = min(fits, key=lambda fit: float(np.square(fit - values).sum()))
-    return smooth
+    x, y = predicted[:, 0], end[:, 0]
+    fits = [IsotonicRegression(increasing=way).fit(x, y).predict(x) for way in (True, False)]
+    return min(fits, key=lambda fit: float(np.square(fit - y).sum()))[:, None]
 
 
 # Pictures of all outcomes together.
