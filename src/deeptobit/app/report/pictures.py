@@ -157,7 +157,8 @@ def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
     """
     x, y = predicted[:, 0], end[:, 0]
     fits = [IsotonicRegression(increasing=way).fit(x, y).predict(x) for way in (True, False)]
-    return min(fits, key=lambda fit: float(np.square(fit - y).sum()))[:, None]
+    best = min(fits, key=lambda fit: float(np.square(fit - y).sum()))
+    return np.asarray(best)[:, None]
 
 
 # Pictures of all outcomes together.
