@@ -12,7 +12,7 @@ import pytest
 from deeptobit.app.report import render_report
 from deeptobit.app.report.page import outcome_rows, template_part
 from deeptobit.app.report.privacy import published
-from deeptobit.app.report.words import cautions, the_result
+from deeptobit.app.report.words import cautions
 from deeptobit.app.study import (
     FittedStudy,
     Table,
@@ -190,8 +190,9 @@ def test_where_the_model_does_not_help_is_said() -> None:
     table = useless.held_out.table()
     (said,) = cautions(useless, table)
     assert said.startswith("The features do not help to predict any outcome: R² is not above 0")
-    assert "the model does not explain the variance" in the_result(table)
-    assert "not at all (R²" in the_result(table)
+    page = Page(render_report(useless))
+    assert "the model does not explain the variance" in page.text
+    assert "not at all (R²" in page.text
     rows = outcome_rows(table, N_ROWS, 0.9)
     assert all(row.remarks == ["no gain"] for row in rows)
     table.loc["MMSE_bl", ["r2", "crps"]] = 0.2, 0.0

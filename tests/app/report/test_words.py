@@ -1,9 +1,12 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from deeptobit.app.report.effects import similarity_words
-from deeptobit.app.report.words import _bounds
+from deeptobit.app.report.page import environment
+from deeptobit.app.report.words import count_bounded
 
 
 @pytest.mark.parametrize(
@@ -27,8 +30,27 @@ def test_bounds_and_values_at_them_are_counted() -> None:
             "at_upper": [0.06, 0.0, 0.0],
         }
     )
-    assert _bounds(table).startswith(
-        "2 of the 3 outcomes are recorded between bounds, 1 of them with 10 % or more of the values"
+    assert "\n2 of the 3 outcomes are recorded between bounds, 1 of them with\n10 % or" in _told(
+        table
     )
-    assert _bounds(table.iloc[[0]]).startswith("The outcome is recorded between bounds. The model")
-    assert _bounds(table.iloc[[1]]) == ""
+    assert "\nThe outcome is recorded between bounds.\nThe model" in _told(table.iloc[[0]])
+    assert "bounds" not in _told(table.iloc[[1]])
+
+
+def _told(table: pd.DataFrame) -> str:
+    n_bounded, n_often = count_bounded(table)
+    return str(
+        environment()
+        .get_template("study.html.j2")
+        .render(
+            rows=range(len(table)),
+            features=["age"],
+            model=SimpleNamespace(n_features_in_=1),
+            n_rows="40",
+            n_bounded=n_bounded,
+            n_often=n_often,
+            often="10 %",
+            held_out_rows="Each row was predicted",
+            fitted=SimpleNamespace(streamed=False),
+        )
+    )

@@ -141,6 +141,13 @@ def test_too_small_parts_are_left_out() -> None:
     assert measure_parts(held_out, X, ENCODER) == ()
 
 
+def test_a_category_of_all_rows_is_no_part() -> None:
+    X, y = _rows(40)
+    table = pd.DataFrame({"volume": X["volume"], "site": "A", "MMSE": np.clip(y, 0, 30)})
+    text = "[model]\nkind = 'tobit'\ncv = 2\n[targets.MMSE]\nlower = 0\nupper = 30\n"
+    assert fit_text(table.to_csv(index=False), text).subgroups == ()
+
+
 def test_a_report_speaks_of_them() -> None:
     X, y = _rows(200)
     site = np.where(X["site=B"] == 1.0, "B", "A")

@@ -8,6 +8,7 @@ import pytest
 
 from deeptobit.app.study import StudyError, Table, build_data, read_data, read_study
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, summarise_column
+from deeptobit.app.study.config import Source, parse_study
 from deeptobit.app.study.data import learn_encoder
 from deeptobit.app.study.stream import ChunkedTable, read_first_pass
 from tests.app.study.streams import chunks_of
@@ -95,5 +96,6 @@ def test_categories_are_counted_up_to_a_limit() -> None:
     cells = pd.DataFrame({"ward": [f"w{k}" for k in range(MOST_DECLARED + 1)]})
     summary.add(Table(cells, "a.parquet", np.arange(len(cells))))
     assert summary.levels is None
+    study = parse_study(Source(Path("a.toml"), 'data.file = "a.parquet"\ntargets.y = {}'))
     with pytest.raises(StudyError, match="has over 1,000 categories, more than a table"):
-        learn_encoder([summary], "impute", "a.parquet")
+        learn_encoder(study, [summary], "a.parquet")

@@ -125,12 +125,13 @@ class Directions(NamedTuple):
 
 
 class Component(NamedTuple):
-    """A direction in words."""
+    """A direction in words, and how many of its loadings are stable."""
 
     number: str
     share: str
     features: list[str]
     targets: list[str]
+    n_stable: int | None
 
 
 def shared_directions(
@@ -163,28 +164,12 @@ def shared_directions(
 
 def in_words(directions: Directions) -> list[Component]:
     """The largest loadings of every component, with their signs."""
-    features, targets, shares, _ = directions
+    features, targets, shares, stable = directions
+    counts = [None] * len(shares) if stable is None else stable.sum().tolist()
     return [
-        Component(number, share, _largest(features[number]), _largest(targets[number]))
-        for number, share in zip(features.columns, shares, strict=True)
+        Component(number, share, _largest(features[number]), _largest(targets[number]), count)
+        for number, share, count in zip(features.columns, shares, counts, strict=True)
     ]
-
-
-def stable_words(directions: Directions | None) -> str:
-    """How many loadings would keep their sign; empty if that is not known."""
-    if directions is None or directions.stable is None:
-        return ""
-    counts = directions.stable.sum().tolist()
-    sure = [
-        f"{count} in component {number}"
-        for number, count in zip(directions.features.columns, counts, strict=True)
-        if count
-    ]
-    which = f"That of {' and '.join(sure)} would" if sure else "None is sure to"
-    return (
-        "Pale loadings may have the other sign in another sample of this size. "
-        f"{which} keep its sign (95 %)."
-    )
 
 
 def _largest(loadings: "pd.Series[float]") -> list[str]:

@@ -19,6 +19,7 @@ from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.measures import Cell
+from deeptobit.estimators.resampling import EffectsRegressor
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
@@ -68,6 +69,9 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
+    n_bounded, n_often = words.count_bounded(table)
+    relative_error = table["mae"] / table["null_mae"].where(table["null_mae"] > 0.0)
+    known = table.dropna(subset="r2").sort_values("r2", ascending=False, kind="stable")
     components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
     similarity = effects.similarity_words(cosines)
@@ -86,9 +90,18 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         }
     card = describe_study(fitted, table, shown)
     content = drawn | {
-        "study": words.the_study(fitted, table, min_count),
-        "result": words.the_result(table),
-        "figures": words.key_figures(fitted, table),
+        "fitted": fitted,
+        "model": model,
+        "model_class": type(model).__name__,
+        "n_rows": privacy.count(fitted.n_rows, min_count),
+        "n_bounded": n_bounded,
+        "n_often": n_often,
+        "often": percent(words.OFTEN),
+        "held_out_rows": words.held_out_rows(fitted, min_count),
+        "known": known.reset_index(names="name").to_dict("records"),
+        "table": table,
+        "less_error": 1.0 - relative_error.mean(),
+        "n_improved": len(table) - len(words.without_gain(table)),
         "cautions": card["cautions"],
         "coverage": percent(held_out.coverage),
         "measures": [measure for measure in MEASURES.values() if measure.reported],
@@ -99,18 +112,14 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "card": {part: facts(card[part]) for part in ("data", "model", "settings", "made_with")},
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
-        "layer_words": words.layer_words(errors) if deep else "",
+        "layer_errors": errors.mean(axis=1).tolist() if deep else [],
         "effects": effects.effect_rows(fitted, rare),
-        "interval_words": words.interval_words(fitted),
-        "stable_words": effects.stable_words(components),
+        "resampled": isinstance(model, EffectsRegressor),
         "parts": effects.part_rows(fitted, table),
-        "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
         "horizons": effects.horizon_rows(fitted, min_count),
-        "time": fitted.study.data.time,
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": effects.in_words(components) if components else [],
-        "n_features": len(model.feature_names_in_),
         "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
         "similarity_words": similarity,
     }
@@ -185,10 +194,13 @@ def render_page(
 def environment() -> Any:
     """Jinja's environment, which escapes everything that is not marked as safe."""
     jinja2 = require("jinja2", "app")
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FunctionLoader(template_part),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    for write in (words.number, words.percent, words.plural, words.significant):
+        made.globals[write.__name__] = write
+    return made

@@ -16,7 +16,7 @@ import pandas as pd
 from deeptobit import likelihood
 from deeptobit.app.report.card import json_value
 from deeptobit.app.report.page import render_page
-from deeptobit.app.report.pictures import mean_features, usual_times
+from deeptobit.app.report.pictures import usual_times
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.effects import FeatureRanges
@@ -304,7 +304,7 @@ def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
 
 def _importance(model: Any, encoder: Encoder) -> FloatArray:
     """How far each column moves predictions by a standard deviation, in units of their noise."""
-    means = np.array(mean_features(encoder))
+    means = np.array(encoder.means)
     steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
     mean = _predict(model, np.vstack([means, means + steps]), "mean") / model.sigma_
     moved = np.abs(mean[1:] - mean[0]).mean(axis=1)

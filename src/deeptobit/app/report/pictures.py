@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
+from sklearn.isotonic import IsotonicRegression
 
 from deeptobit import inspection as plots
 from deeptobit.app.report.effects import Directions
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.report.words import bound, number, plural
 from deeptobit.app.study import FEWEST, FittedStudy, HeldOut, Predicted
-from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.extras import require
@@ -156,12 +155,10 @@ def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
 
     It rises, or falls if the spread grows faster than the score.
     """
-    order = np.argsort(predicted[:, 0], kind="stable")
-    values = end[order, 0]
-    fits = [isotonic_regression(values, increasing=way) for way in (True, False)]
-    smooth = np.empty_like(end)
-    smooth[order, 0] = min(fits, key=lambda fit: float(np.square(fit - values).sum()))
-    return smooth
+    x, y = predicted[:, 0], end[:, 0]
+    fits = [IsotonicRegression(increasing=way).fit(x, y).predict(x) for way in (True, False)]
+    best = min(fits, key=lambda fit: float(np.square(fit - y).sum()))
+    return np.asarray(best)[:, None]
 
 
 # Pictures of all outcomes together.
@@ -252,7 +249,7 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
     if not shown.size:
         return None
     start, end = usual_times(model)
-    X = pd.DataFrame([mean_features(fitted.encoder)] * _N_TIMES, columns=fitted.encoder.features)
+    X = pd.DataFrame([fitted.encoder.means] * _N_TIMES, columns=fitted.encoder.features)
     X[column] = np.linspace(start, end, _N_TIMES)
     early, later = X.iloc[[0, 2]], X.iloc[2:]
     scores = model.predict_quantile(early, list(_PEOPLE)).reshape(2 * len(_PEOPLE), -1)
@@ -288,8 +285,3 @@ def usual_times(model: MixedTobitRegressor) -> list[float]:
     """From about the first to about the last of even visits."""
     mean, unit = model._units.time
     return [max(mean - _REACH * unit, min(mean, 0.0)), mean + _REACH * unit]
-
-
-def mean_features(encoder: Encoder) -> list[float]:
-    """A row of means, without missing cells."""
-    return [value for one in encoder.columns for value in (*one.means, *[0.0] * one.indicator)]

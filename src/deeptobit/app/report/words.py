@@ -1,19 +1,15 @@
 """What the numbers say, in sentences for someone who knows the outcomes and not the model."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
-from deeptobit.arrays import FloatArray
-from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
-from deeptobit.estimators.resampling import EffectsRegressor
 
 UNKNOWN = "–"
-_OFTEN = 0.1  # share of the values at a bound
+OFTEN = 0.1  # share of the values at a bound
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -107,34 +103,12 @@ def plural(value: int, noun: str) -> str:
 # What was done.
 
 
-def the_study(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
-    """What was predicted from what, and on which rows it was measured."""
-    n_columns, n_features = len(fitted.encoder.columns), len(fitted.encoder.features)
-    encoded = "" if n_columns == n_features else f" ({plural(n_features, 'number')} once encoded)"
-    about = "from these held-out predictions. The model itself was then refitted to all rows."
-    about = "about them." if fitted.streamed else about
-    return (
-        f"The study predicts {plural(len(table), 'outcome')} from "
-        f"{plural(n_columns, 'feature')}{encoded} in {count(fitted.n_rows, min_count)} rows. "
-        f"{_bounds(table)}"
-        f"{held_out_rows(fitted, min_count)}; every number below is {about}"
-    )
-
-
-def _bounds(table: pd.DataFrame) -> str:
+def count_bounded(table: pd.DataFrame) -> tuple[int, int]:
+    """How many outcomes are recorded between bounds, and how many are often at one of them."""
     ends = table[["lower", "upper"]]
-    bounded = int((np.isfinite(ends) | ends.isna()).any(axis=1).sum())  # NaN: they differ by row
-    often = int((table["at_lower"] + table["at_upper"] >= _OFTEN).sum())
-    if bounded == 0:
-        return ""
-    which, share = "The outcome is recorded between bounds", ""
-    if len(table) > 1:
-        which = f"{bounded} of the {len(table)} outcomes are recorded between bounds"
-        share = f", {often or 'none'} of them with {percent(_OFTEN)} or more of the values at one"
-    return (
-        f"{which}{share}. The model takes a value at a bound as “at least” or “at most”, not as "
-        "exact. "
-    )
+    bounded = (np.isfinite(ends) | ends.isna()).any(axis=1)  # NaN: they differ by row
+    often = table["at_lower"] + table["at_upper"] >= OFTEN
+    return int(bounded.sum()), int(often.sum())
 
 
 def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
@@ -153,63 +127,6 @@ def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
 
 
 # How well it went.
-
-
-def the_result(table: pd.DataFrame) -> str:
-    """How far predictions are off in points, and how much variance is explained."""
-    r2 = table["r2"].dropna()
-    if r2.empty:
-        return "No outcome varies enough to say how well it is predicted."
-    if len(r2) == 1:
-        name = str(r2.index[0])
-        return (
-            f"In rows it had not seen, the model is typically {_points(table.loc[name])} off for "
-            f"{name}, and {_explains(r2.iloc[0], name)}."
-        )
-    mean, across = float(r2.mean()), f"Across {len(r2)} outcomes the model"
-    if mean > 0.0:
-        explained = f"{across} explains {percent(mean)} of the variance in rows it had not seen"
-    else:
-        explained = (
-            f"{across} does not explain the variance in rows it had not seen: on average it is no "
-            f"better than predicting the mean (R² {number(mean)})"
-        )
-    best, worst = str(r2.idxmax()), str(r2.idxmin())
-    return (
-        f"{explained}. It predicts {best} best (R² {number(r2.max())}), typically "
-        f"{_points(table.loc[best])} off, and {worst} "
-        f"{'not at all' if r2.min() <= 0.0 else 'least'} (R² {number(r2.min())})."
-    )
-
-
-def _points(row: Any) -> str:
-    """The typical error of an outcome in its own points, beside that without features."""
-    return f"{significant(row['mae'])} points ({significant(row['null_mae'])} without features)"
-
-
-def _explains(r2: float, name: str) -> str:
-    if r2 <= 0.0:
-        return f"does not explain the variance of {name} (R² {number(r2)})"
-    return f"explains {percent(r2)} of the variance of {name} (without features: 0 %)"
-
-
-def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Four numbers that a reader should remember, and what they are."""
-    if len(table) == 1:
-        (name,), mae = table.index, float(table["mae"].iloc[0])
-        first = (significant(mae), f"points, the typical error for {name}")
-    else:
-        less = 1.0 - (table["mae"] / table["null_mae"].where(table["null_mae"] > 0.0)).mean()
-        which = "larger" if less < 0.0 else "smaller"
-        first = (percent(abs(less)), f"{which} typical error in points than without features")
-    improved = len(table) - len(without_gain(table))
-    nominal = percent(fitted.held_out.coverage)
-    return [
-        first,
-        (number(table["r2"].mean()), "mean R², the share of variance explained"),
-        (f"{improved} of {len(table)}", "outcomes predicted better than without features"),
-        (percent(table["coverage"].mean()), f"of values inside their {nominal} interval"),
-    ]
 
 
 def without_gain(table: pd.DataFrame) -> list[str]:
@@ -250,21 +167,6 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
     ]
 
 
-def interval_words(fitted: FittedStudy) -> str:
-    """What the intervals of effects are, or how to get them."""
-    if fitted.effects is not None and np.isfinite(fitted.effects.low).any():
-        drawn = isinstance(fitted.model, EffectsRegressor)
-        how = ", from fits to reweighted rows" if drawn else ""
-        return f"In brackets: 95 % confidence intervals{how}."
-    if fitted.streamed:
-        return "Confidence intervals need all rows in memory; these were streamed."
-    method = "summary()" if fitted.mixed else "marginal_effects()"
-    return (
-        "Confidence intervals would take more than half a minute for a table of this size: in "
-        f"Python, {method} of a fitted model computes them."
-    )
-
-
 # What the pictures show.
 
 
@@ -280,70 +182,3 @@ def reliability_words(errors: dict[str, float | None]) -> str:
         both = " and ".join(distances)
         sentences.insert(0, f"On average, predicted and observed shares differ by {both}.")
     return " ".join(sentences)
-
-
-def layer_words(errors: FloatArray) -> str:
-    """What depth gains, from errors of shape (K, T) of two layers or more."""
-    first, last = errors[0].mean(), errors[-1].mean()
-    verb = "lowers" if last < first else "does not lower"
-    return (
-        f"Going from one layer to {len(errors)} {verb} the mean error: {number(first, 3)} after "
-        f"the first, {number(last, 3)} after the last."
-    )
-
-
-# A methods section.
-
-
-_BY_FOLDS = "by cross-validation within the training rows"
-
-
-def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
-    """What was done, as the methods section of a paper says it."""
-    n_columns = len(fitted.encoder.columns)
-    bounded = np.isfinite(table[["lower", "upper"]]).any(axis=None)
-    model, facts = fitted.model, fitted.facts
-    if isinstance(model, TobitRegressor):
-        fit = "Each outcome was modelled by a Tobit regression on all features"
-    elif isinstance(model, MixedTobitRegressor):
-        effects = " and ".join(f"{effect}s" for effect in model.effects_)
-        effects = f"random {effects}" if effects else "no random effects"
-        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with "
-        fit += f"{effects} of people"
-    elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
-        fit = (
-            "Outcomes were modelled jointly by a stack of censored linear layers whose prior "
-            "variances were learned from the data (empirical Bayes) and whose weights minimise the "
-            "squared error of inner held-out rows"
-        )
-        if hasattr(model, "trees_"):
-            fit += ", above trees boosted on the censored likelihood"
-    else:
-        fit = (
-            f"Outcomes were modelled jointly by a Subspace Network of "
-            f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen "
-            + ("by a rule, since rows were streamed" if fitted.streamed else _BY_FOLDS)
-        )
-    censored = " Values at a bound of a scale entered the likelihood as censored, not as exact."
-    censored = censored if bounded else ""
-    gaps = (
-        "Missing features were replaced by the mean of the training rows and marked by an indicator"
-        if fitted.encoder.missing != "error"
-        else "Rows with missing features were not allowed"
-    )
-    how = held_out_rows(fitted, min_count)
-    if not fitted.mixed and not fitted.streamed:
-        how += (
-            f" ({facts.get('folds', 'repeated')}-fold cross-validation); all choices were made "
-            "again within the training rows of each fold"
-        )
-    return (
-        f"We predicted {plural(len(table), 'outcome')} from {plural(n_columns, 'feature')} in "
-        f"{count(fitted.n_rows, min_count)} rows. {fit}.{censored} Predictions are the expected "
-        f"value and the central {percent(fitted.held_out.coverage)} interval of the "
-        f"predictive distribution. {gaps}; missing outcomes were left out entry by entry. {how}. "
-        "We report the mean absolute error in points, R², the continuous ranked probability score "
-        "and the coverage of intervals, each beside a censored model without features. Analyses "
-        f"used deeptobit {facts.get('deeptobit', '')} (Python {facts.get('python', '')}, seed "
-        f"{facts.get('seed', '')})."
-    )

@@ -114,8 +114,6 @@ class ColumnSummary:
         Whether all known cells so far are dates.
     written : bool
         Whether all that are not numbers are written as people write numbers: 41 %, 1,250.
-    written : bool
-        Whether all that are not numbers are written as people write numbers: 41 %, 1,250.
     levels : Counter or None
         How often each cell occurs, as text; None once there are too many different ones.
     values : Counter or None

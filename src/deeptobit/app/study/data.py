@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,11 @@ class Encoder:
         return [column.name + MISSING for column in self.columns if column.indicator]
 
     @property
+    def means(self) -> list[float]:
+        """Features of a row of means, without missing cells."""
+        return [value for one in self.columns for value in (*one.means, *[0.0] * one.indicator)]
+
+    @property
     def rare(self) -> dict[str, str]:
         """Features of rare categories, and the names under which they are published."""
         return {name: public for column in self.columns for name, public in column.rare.items()}
@@ -137,17 +142,25 @@ class Encoder:
             row[missing] = mean
 
 
-def learn_encoder(summaries: Iterable[columns.ColumnSummary], missing: str, file: str) -> Encoder:
+def learn_encoder(study: Study, summaries: Sequence[columns.ColumnSummary], file: str) -> Encoder:
     """The encoder of a table's features, by summaries of its columns.
+
+    A column that cannot be a feature as it is is an error, which says what to do.
 
     Parameters
     ----------
-    summaries : iterable of ColumnSummary
-    missing : {"impute", "error"}
+    study : Study
+    summaries : sequence of ColumnSummary
     file : str
         Name of the table, for errors.
     """
-    encoder = Encoder(tuple(_learn(summary, file) for summary in summaries), missing)
+    for summary in summaries:
+        why = why_useless(summary)
+        if why and summary.kind != "empty":
+            message = f"feature {summary.name!r} {why}{summary.example}"
+            raise study.source.error(("features", "include"), message)
+    learned = tuple(_learn(summary, file) for summary in summaries)
+    encoder = Encoder(learned, study.features.missing)
     twice = [name for name, times in Counter(encoder.features).items() if times > 1]
     if twice:
         message = f"a column has the name of an encoded feature, {listed(twice)}; rename it"
@@ -282,11 +295,11 @@ def build_data(study: Study, table: Table) -> StudyData:
         message = f"{table.file} has one row of data; a model needs at least {FEWEST_ROWS}"
         raise study.source.error(("data", "file"), message)
     declared = columns.matching_columns(study, "categorical", table)
-    summaries = []
-    for name in columns.feature_columns(study, table):
-        summaries.append(columns.summarise_column(table, name, declared=name in declared))
-        check_useful(study, summaries[-1])
-    encoder = learn_encoder(summaries, study.features.missing, table.file)
+    summaries = [
+        columns.summarise_column(table, name, declared=name in declared)
+        for name in columns.feature_columns(study, table)
+    ]
+    encoder = learn_encoder(study, summaries, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
     targets = read_targets(study, table)
@@ -295,14 +308,6 @@ def build_data(study: Study, table: Table) -> StudyData:
             message = f"target {name!r} has no value at all; leave it out"
             raise study.source.error(("targets", name), message)
     return StudyData(X, targets, read_groups(study, table), encoder, table)
-
-
-def check_useful(study: Study, summary: columns.ColumnSummary) -> None:
-    """Refuse a column that cannot be a feature as it is, and say what to do."""
-    why = why_useless(summary)
-    if why and summary.kind != "empty":  # which the encoder refuses
-        message = f"feature {summary.name!r} {why}{summary.example}"
-        raise study.source.error(("features", "include"), message)
 
 
 # What a column holds whose cells people, but not we, read as numbers.

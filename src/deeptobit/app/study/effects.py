@@ -353,10 +353,9 @@ def measure_parts(
     labels: list[tuple[str, NDArray[Any]]] = []
     for column in encoder.columns:
         if column.reference is not None:
-            flags = X[list(column.features[: len(column.levels)])].to_numpy() == 1.0
-            names = np.array([*column.levels, column.reference], dtype=object)
-            place = np.where(flags.any(axis=1), flags.argmax(axis=1), len(column.levels))
-            found = names[place]
+            flags = X[column.features[: len(column.levels)]].set_axis(list(column.levels), axis=1)
+            known = pd.from_dummies(flags == 1.0, default_category=column.reference)
+            found = known.iloc[:, 0].to_numpy(dtype=object, copy=True)
             if column.indicator:
                 found[X[column.features[-1]].to_numpy() == 1.0] = ""
             labels.append((column.name, found))

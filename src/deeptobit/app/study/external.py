@@ -73,41 +73,34 @@ def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
     found, _, free = fit_recalibration(fitted.model, predictive, targets)
     error = pd.DataFrame(recorded_errors(targets, predictive.mean()))
     level = found.intercept + (found.slope - 1.0) * predictive.latent.mean(axis=0)
-    columns = {
-        "entries": (~targets.missing).sum(axis=0),
-        "bias": error.mean().to_numpy(),
-        "rmse": np.sqrt((error**2).mean()).to_numpy(),
-        "level": np.where(free, level, np.nan),
-        "slope": np.where(free, found.slope, np.nan),
-        "sigma_ratio": np.where(free, found.sigma / fitted.model.sigma_, np.nan),
-    }
     reported = [name for name, one in MEASURES.items() if one.reported]
     here = measure(targets, predictive, fitted.held_out.coverage)
-    own = fitted.held_out.table()
-    columns |= {name: here[name] for name in reported}
-    columns |= {f"own_{name}": own[name].to_numpy() for name in reported}
-    measures = pd.DataFrame(columns, index=pd.Index(targets.names, name="target"))
+    measures = targets.describe()[["entries"]].assign(
+        bias=error.mean().to_numpy(),
+        rmse=np.sqrt((error**2).mean()).to_numpy(),
+        level=np.where(free, level, np.nan),
+        slope=np.where(free, found.slope, np.nan),
+        sigma_ratio=np.where(free, found.sigma / fitted.model.sigma_, np.nan),
+        **{name: here[name] for name in reported},
+    )
+    measures = measures.join(fitted.held_out.table()[reported].add_prefix("own_"))
     return ExternalValidation(measures, _drift(fitted, table, X), len(table))
 
 
 def _drift(fitted: FittedStudy, table: Table, X: pd.DataFrame) -> pd.DataFrame:
     """How the features differ from those of the training table."""
-    parts = []
-    for column in fitted.encoder.columns:
-        absent = float(table.text(column.name).isna().mean())
-        known = [*column.means, np.nan] if column.indicator else list(column.means)
-        parts += [(name, mean, absent) for name, mean in zip(column.features, known, strict=True)]
-    names, means, missing = (list(part) for part in zip(*parts, strict=True))
+    encoder = fitted.encoder
+    blank = {column.name: table.text(column.name).isna().mean() for column in encoder.columns}
     scale = np.where(fitted.model.feature_scale_ > 0.0, fitted.model.feature_scale_, np.nan)
-    away = (X.to_numpy() - np.array(means)) / scale
+    away = (X.to_numpy() - np.array(encoder.means)) / scale
     columns = {
         "shift": away.mean(axis=0),
         "spread": X.to_numpy().std(axis=0) / scale,
-        "missing": missing,
+        "missing": [blank[column.name] for column in encoder.columns for _ in column.features],
         "far": (np.abs(away) > _FAR).mean(axis=0),
     }
-    drift = pd.DataFrame(columns, index=pd.Index(names, name="feature"))
-    return drift.drop(index=fitted.encoder.indicators)
+    drift = pd.DataFrame(columns, index=pd.Index(encoder.features, name="feature"))
+    return drift.drop(index=encoder.indicators)
 
 
 def recalibrated(fitted: FittedStudy, table: Table) -> FittedStudy:

@@ -300,9 +300,7 @@ def read_first_pass(table: ChunkedTable) -> tuple[data.Encoder, IntArray, GroupC
             hashes = hash_uniform(labels, study.model.seed)
             groups = (groups or GroupCount(np.zeros(0))).add(hashes)
     data.check_values(study, n_values)
-    for summary in summaries:
-        data.check_useful(study, summary)
-    return data.learn_encoder(summaries, study.features.missing, table.file), n_values, groups
+    return data.learn_encoder(study, summaries, table.file), n_values, groups
 
 
 # Which rows are held out: the same in every pass.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from deeptobit import auto
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, read_groups, read_targets
-from deeptobit.app.study.fitted import FittedStudy, digits, predict_rows, predicted_columns
+from deeptobit.app.study.fitted import FittedStudy, predict_rows, predicted_columns, rounded
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
@@ -138,7 +138,6 @@ def forecast_table(
         study.data.time: when.repeat(n_tasks),
     }
     for what, values in predicted_columns(y, coverage).items():
-        places = [4] * n_tasks if "P(" in what else digits(fitted).values()
-        rounded = [column.round(number) for column, number in zip(values.T, places, strict=True)]
-        found[what.strip() or "mean"] = np.column_stack(rounded).ravel()
+        by_task = pd.DataFrame(values, columns=[name + what for name in model.target_names_])
+        found[what.strip() or "mean"] = rounded(by_task, fitted).to_numpy().ravel()
     return pd.DataFrame(found)
