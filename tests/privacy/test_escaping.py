@@ -157,8 +157,8 @@ def test_the_reproduction(tmp_path: Path) -> None:
 
 
 def test_the_race() -> None:
-    measures = ("crps", "log_score", "r2", "coverage", "width", "bound_error")
-    rest = ("seconds", "megabytes", "at_bound", "centred_anmse")
+    measures = ("crps", "log_score", "r2", "coverage", "randomised_coverage", "width")
+    rest = ("bound_error", "seconds", "megabytes", "at_bound", "centred_anmse")
     frame = pd.DataFrame(
         [
             {"data": f"{HOSTILE} data", "split": split, "name": name, "method": name}

@@ -155,7 +155,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
     Traceback (most recent call last):
         ...
     deeptobit.exceptions.ModelFileError: ...letter.md cannot be loaded: it is not a deeptobit model
-    file, or is damaged (...)
+    file, or its header is too long
     """
     kind = Path(path).suffix.lower()
     if kind == ".toml":
