@@ -5,27 +5,19 @@ layer under a prior, ``path`` the priors that are tried, ``stack`` their average
 it; ``recalibration`` and ``noise`` are the error model.
 """
 
-from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring, check_folds, make_folds
-from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles
-from deeptobit.auto.recalibration import HeldOutScores, Recalibration
-from deeptobit.auto.stack import EvidenceStack, StackDraws, fit_stack
-from deeptobit.auto.trees import Forest, TreeTable
-
-__all__ = [
-    "MANY_ROWS",
-    "TAILS",
-    "EvidenceStack",
-    "Fold",
-    "Forest",
-    "HeldOut",
-    "HeldOutScores",
-    "Recalibration",
-    "Scoring",
-    "StackDraws",
-    "TreeTable",
-    "check_folds",
-    "fit_error_model",
-    "fit_stack",
-    "make_folds",
-    "match_quartiles",
-]
+from deeptobit.auto.folds import MANY_ROWS as MANY_ROWS
+from deeptobit.auto.folds import Fold as Fold
+from deeptobit.auto.folds import HeldOut as HeldOut
+from deeptobit.auto.folds import Scoring as Scoring
+from deeptobit.auto.folds import check_folds as check_folds
+from deeptobit.auto.folds import make_folds as make_folds
+from deeptobit.auto.noise import TAILS as TAILS
+from deeptobit.auto.noise import fit_error_model as fit_error_model
+from deeptobit.auto.noise import match_quartiles as match_quartiles
+from deeptobit.auto.recalibration import HeldOutScores as HeldOutScores
+from deeptobit.auto.recalibration import Recalibration as Recalibration
+from deeptobit.auto.stack import EvidenceStack as EvidenceStack
+from deeptobit.auto.stack import StackDraws as StackDraws
+from deeptobit.auto.stack import fit_stack as fit_stack
+from deeptobit.auto.trees import Forest as Forest
+from deeptobit.auto.trees import TreeTable as TreeTable

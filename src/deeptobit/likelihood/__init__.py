@@ -1,11 +1,6 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
-from deeptobit.likelihood.evaluate import (
-    evaluate,
-    has_kernels,
-    missing_noise,
-    reference_evaluate,
-)
+from deeptobit.likelihood.evaluate import evaluate, has_kernels, missing_noise, reference_evaluate
 from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, SymmetricNoise
