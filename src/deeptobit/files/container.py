@@ -270,6 +270,8 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _from_json(text: str) -> Any:
+    if _count_parts(text) > _MOST_PARTS:  # again: a header may write [ as \u005b
+        raise ModelFileError("its header has more parts than a model file holds")
     try:
         # No NaN or Infinity: of these words int makes a ValueError.
         return json.loads(text, parse_constant=int)
