@@ -154,7 +154,7 @@ def test_only_known_classes_are_made(value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["tuple", "objects"])
 def test_an_array_is_not_taken_apart_into_many_objects(name: str) -> None:
-    with pytest.raises(ModelFileError, match="items of its .* are no list"):
+    with pytest.raises(ModelFileError, match=r"items of its .* are no list"):
         unpack({"is": name, "items": np.zeros(3, np.uint8)}, {})
 
 
