@@ -200,7 +200,7 @@ def similarity_words(cosines: pd.DataFrame) -> str:
     seconds, firsts = np.tril_indices(len(cosines), k=-1)
     values = cosines.to_numpy()[seconds, firsts]
     most = int(np.abs(values).argmax())
-    both = f"{cosines.index[firsts[most]]} and {cosines.index[seconds[most]]}"
+    first, second = (cosines.index[int(places[most])] for places in (firsts, seconds))
     cosine = float(values[most])
     how = "most alike" if cosine >= 0.0 else "in the most opposite directions"
-    return f"The features move {both} {how} (cosine {number(cosine)})."
+    return f"The features move {first} and {second} {how} (cosine {number(cosine)})."
