@@ -126,6 +126,17 @@ def test_documents_are_measured_before_they_are_parsed(tmp_path: Path, text: str
     assert peak < 8 * path.stat().st_size + 2**21
 
 
+def test_one_long_text_does_not_make_many_long_ones(tmp_path: Path) -> None:
+    state = {"a": [{"$text": ["x" * 10**4, *[""] * 1000]} for _ in range(20)]}
+    path = craft(tmp_path / "a", state)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="array of text"):
+        read_state(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * path.stat().st_size + 2**21
+
+
 def test_parts_are_counted_however_the_header_writes_them(tmp_path: Path) -> None:
     texts = METADATA | {"state": '{"a":[' + "[]," * 10**5 + "[]]}"}
     texts["sha256"] = sha256(json.dumps([1, "test", texts["state"]]).encode()).hexdigest()
