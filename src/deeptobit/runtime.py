@@ -1,10 +1,11 @@
 """Threads of matrix products, jobs side by side, and the line that shows their progress."""
 
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from shutil import get_terminal_size
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -12,11 +13,20 @@ from joblib import Parallel
 from threadpoolctl import ThreadpoolController
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """A context in which matrix products run on one thread.
+class _Limit:
+    """The limit while somebody is inside of :func:`one_blas_thread`; it is one of all threads."""
+
+    lock, n_inside = Lock(), 0
+    limiter: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run matrix products on one thread.
 
     Threads do not speed up small products, and their number changes the last digits of a sum.
-    Folds and splits run in parallel instead.
+    Folds and splits run in parallel instead. Where several threads of a server predict, the first
+    one sets the limit and the last one lifts it.
 
     Examples
     --------
@@ -25,8 +35,17 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     np.eye(2) @ np.ones(2)
     array([1., 1.])
     """
-    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limited
+    with _Limit.lock:
+        if not _Limit.n_inside:
+            _Limit.limiter = _libraries().limit(limits=1, user_api="blas")
+        _Limit.n_inside += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.n_inside -= 1
+            if not _Limit.n_inside:
+                _Limit.limiter.restore_original_limits()
 
 
 @cache

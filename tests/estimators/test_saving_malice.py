@@ -11,6 +11,7 @@ from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegresso
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import write_state
+from deeptobit.files.values import unpack
 from tests.estimators.problems import censored
 
 X, Y = censored(n_samples=60, n_features=4, n_tasks=2)
@@ -149,6 +150,12 @@ def test_only_known_classes_are_made(value: Any) -> None:
     state["model"]["fields"]["params"]["noise"] = value
     with pytest.raises(ModelFileError):
         estimator_from_state(state)
+
+
+@pytest.mark.parametrize("name", ["tuple", "objects"])
+def test_an_array_is_not_taken_apart_into_many_objects(name: str) -> None:
+    with pytest.raises(ModelFileError, match=r"items of its .* are no list"):
+        unpack({"is": name, "items": np.zeros(3, np.uint8)}, {})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,26 @@ def test_documents_are_measured_before_they_are_parsed(tmp_path: Path, text: str
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 * path.stat().st_size + 2**21
+
+
+def test_one_long_text_does_not_make_many_long_ones(tmp_path: Path) -> None:
+    state = {"a": [{"$text": ["x" * 10**4, *[""] * 1000]} for _ in range(20)]}
+    path = craft(tmp_path / "a", state)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="array of text"):
+        read_state(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * path.stat().st_size + 2**21
+
+
+def test_parts_are_counted_however_the_header_writes_them(tmp_path: Path) -> None:
+    texts = METADATA | {"state": '{"a":[' + "[]," * 10**5 + "[]]}"}
+    texts["sha256"] = sha256(json.dumps([1, "test", texts["state"]]).encode()).hexdigest()
+    header = json.dumps({"__metadata__": texts}).replace("[", "\\u005b").replace(",", "\\u002c")
+    header = header.replace('"\\u002c "', '", "')  # between the texts
+    with pytest.raises(ModelFileError, match="more parts"):
+        read_state(craft(tmp_path / "a", {}, header=header.encode()))
 
 
 @pytest.mark.parametrize("length", [0, 2**26 + 1, 2**63, 2**64 - 1])

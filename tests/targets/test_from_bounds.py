@@ -96,6 +96,12 @@ def test_sparse_outcomes_are_refused() -> None:
         CensoredTargets.from_bounds(sparse)
 
 
+def test_what_is_no_table_is_named() -> None:
+    thing: Any = "MMSE.csv"
+    with pytest.raises(ValueError, match=r"Y must hold numbers .*; got 'MMSE\.csv'"):
+        CensoredTargets.from_bounds(thing)
+
+
 def test_names_of_targets_differ() -> None:
     with pytest.raises(ValueError, match=r"target names must differ; 'MMSE' occur\(s\) twice"):
         CensoredTargets.from_bounds(np.ones((3, 2)), names=["MMSE", "MMSE"])

@@ -420,10 +420,10 @@ class StackDraws:
         """
         with one_blas_thread():
             problem = EvidenceProblem.build(X, targets, weight, **self.units)
-            states, members = path.learn_path(problem), []
-            for prior, strength, _, _ in self.priors:
-                state = states[PATH.index(prior)]
-                members += path.fit_members(problem, state, prior, [strength])
+            places = [PATH.index(each.prior) for each in self.priors]
+            states, members = path.learn_path(problem, places), []
+            for place, each in zip(places, self.priors, strict=True):
+                members += path.fit_members(problem, states[place], each.prior, [each.strength])
         return self._recalibrated(average(members, np.array([each.weight for each in self.priors])))
 
     def _recalibrated(self, found: EvidenceMember) -> tuple[NetworkLayer, ...]:

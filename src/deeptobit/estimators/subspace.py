@@ -294,8 +294,8 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         and says in ``history_`` what it took and why.
     n_passes, batch_size : int
         Of the online solver, whose steps need no tuning. The paper's own steps are in
-        :mod:`deeptobit.published`. Rows are learned in batches if the noise is not Gaussian; code
-        for Gaussian noise is compiled, and one row after the other is faster and more accurate.
+        :mod:`deeptobit.published`. Batches are for noise that is not Gaussian: under Gaussian
+        noise rows are learned one by one by compiled code, which is faster and more accurate.
     random_state : int, RandomState or None
         Only the online solver uses it, for components that the first rows leave empty.
     n_jobs : int or None

@@ -35,6 +35,7 @@ _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but 
 # Lists and dicts of the header, an empty list being 3 bytes there and 64 here.
 _MOST_PARTS = 200_000
 _MOST_LEVELS = 100
+_MOST_PADDED = 2**24  # characters of arrays of text, whose entries all take the room of the longest
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -203,6 +204,8 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     document = flatten(dict(state), arrays)
     arrays = {name: _as_stored(array) for name, array in arrays.items()}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    if _padded(document) > _MOST_PADDED:
+        raise ValueError("an array of text has too long an entry; store the texts as a list")
     if len(text) > _LONGEST_HEADER // 2 or _count_parts(text) > _MOST_PARTS // 2:
         raise ValueError(
             f"the state has {len(text):,} bytes beside its arrays, more than a model file holds; "
@@ -257,6 +260,8 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     if _digest(texts["kind"], texts["state"], arrays) != texts["sha256"]:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
     document = _from_json(texts["state"])
+    if _padded(document) > _MOST_PADDED:
+        raise ModelFileError("an array of text in it has too long an entry")
     if not isinstance(document, dict):
         raise ModelFileError("its header is not that of a model file")
     for array in arrays.values():
@@ -270,6 +275,8 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _from_json(text: str) -> Any:
+    if _count_parts(text) > _MOST_PARTS:  # again: a header may write [ as \u005b
+        raise ModelFileError("its header has more parts than a model file holds")
     try:
         # No NaN or Infinity: of these words int makes a ValueError.
         return json.loads(text, parse_constant=int)
@@ -279,6 +286,21 @@ def _from_json(text: str) -> Any:
 
 def _count_parts(text: str) -> int:
     return text.count("[") + text.count("{") + text.count(",")
+
+
+def _padded(document: Any) -> int:
+    """Characters that the arrays of text of a JSON document will take."""
+    total, waiting = 0, [document]
+    while waiting:
+        match waiting.pop():
+            case {"$text": [*words]}:
+                lengths = [len(word) for word in words if isinstance(word, str)]
+                total += len(words) * max(lengths, default=0)
+            case dict() as items:
+                waiting += items.values()
+            case [*items]:
+                waiting += items
+    return total
 
 
 def _digest(kind: str, state: str, arrays: Mapping[str, AnyArray]) -> str:

@@ -144,6 +144,9 @@ def unpack(plain: Any, classes: Mapping[str, SavedClass]) -> Any:
     name = plain["is"]
     if not isinstance(name, str):
         raise ModelFileError("it holds something without a name")
+    # A tuple of the numbers of an array would take forty times its memory.
+    if not isinstance(found.get("items", []), list):
+        raise ModelFileError(f"the items of its {name[:80]!r} are no list")
     saved, fields = classes.get(name), found.get("fields")
     if name in _BUILT_IN:
         saved, fields = _BUILT_IN[name], found

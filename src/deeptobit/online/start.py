@@ -26,8 +26,8 @@ class OnlineSettings:
     rank : int
         R.
     batch_size : int
-        Rows per update. From 2 on, an update is a few matrix products. Gaussian noise learns from
-        row after row in any case: that is compiled, faster at every size, and more accurate.
+        Rows per update. From 2 on, an update is a few matrix products. Under
+        Gaussian noise it is one in any case: its code is compiled, faster, and more accurate.
     alpha : float
         Ridge on U and V beside the mean likelihood of a row, in standard units.
     fit_intercept : bool

@@ -344,7 +344,8 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
     except (TypeError, ValueError):
         found, where = first_not_a_number(Y), "its rows have different lengths"
         if found is not None:
-            (row, *column), value = found
-            where = f"found {value!r} at row {row}" + "".join(f", column {at}" for at in column)
+            index, value = found
+            places = [f"{axis} {at}" for axis, at in zip(("row", "column"), index, strict=False)]
+            where = f"found {value!r} at {', '.join(places)}" if places else f"got {value!r}"
         raise ValueError(f"{what} must hold numbers (NaN where missing); {where}") from None
     raise ValueError(f"Complex data not supported in {what}")

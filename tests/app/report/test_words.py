@@ -13,6 +13,7 @@ from deeptobit.app.report.words import count_bounded
     ("cosine", "said"),
     [
         (0.9, "The features move MMSE and CDR most alike (cosine 0.90)."),
+        (0.0, "The features move MMSE and CDR most alike (cosine 0.00)."),
         (-1.0, "The features move MMSE and CDR in the most opposite directions (cosine −1.00)."),
     ],
 )

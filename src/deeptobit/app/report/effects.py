@@ -197,8 +197,10 @@ def similarity_words(cosines: pd.DataFrame) -> str:
     """Which two outcomes have most in common; empty if there is only one outcome."""
     if len(cosines) < 2:
         return ""
-    values = np.tril(cosines.to_numpy(), k=-1)
-    second, first = divmod(int(np.abs(values).argmax()), len(values))
-    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", values[second, first]
+    seconds, firsts = np.tril_indices(len(cosines), k=-1)
+    values = cosines.to_numpy()[seconds, firsts]
+    most = int(np.abs(values).argmax())
+    first, second = (cosines.index[int(places[most])] for places in (firsts, seconds))
+    cosine = float(values[most])
     how = "most alike" if cosine >= 0.0 else "in the most opposite directions"
-    return f"The features move {both} {how} (cosine {number(cosine)})."
+    return f"The features move {first} and {second} {how} (cosine {number(cosine)})."
