@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RANKED = ("centred_anmse", "crps", "log_score")
-AVERAGED = (*RANKED, "r2", "coverage", "randomised_coverage", "width", "bound_error")
-AVERAGED += ("seconds", "megabytes", "at_bound")
+AVERAGED = (
+    *(*RANKED, "r2", "coverage", "randomised_coverage", "width", "bound_error"),
+    *("seconds", "megabytes", "at_bound"),
+)
 _TOBIT_STEP = list(ERROR_MODELS)[1]
 
 

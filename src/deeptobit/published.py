@@ -392,8 +392,7 @@ class _AsPrinted(LayeredRegressor):
         """Where each layer starts; None: at the layer below."""
         n_layers, init = int(self.n_layers), self.init
         each: list[Any]
-        if isinstance(init, str):
-            inputs.check_choice("init", init, ("random", "below", "(U, V)", "one (U, V) per layer"))
+        if isinstance(init, str) and init in ("random", "below"):
             each = ["random"] + [init if init == "random" else None] * (n_layers - 1)
         elif _is_pair(init):
             each = [init] + [None] * (n_layers - 1)

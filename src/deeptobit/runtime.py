@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from shutil import get_terminal_size
 from threading import Lock
@@ -16,8 +16,7 @@ from threadpoolctl import ThreadpoolController
 class _Limit:
     """The limit while somebody is inside of :func:`one_blas_thread`; it is one of all threads."""
 
-    lock, n_inside = Lock(), 0
-    limiter: Any = None
+    lock, n_inside, limits = Lock(), 0, ExitStack()
 
 
 @contextmanager
@@ -37,7 +36,7 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _Limit.lock:
         if not _Limit.n_inside:
-            _Limit.limiter = _libraries().limit(limits=1, user_api="blas")
+            _Limit.limits.enter_context(_libraries().limit(limits=1, user_api="blas"))
         _Limit.n_inside += 1
     try:
         yield
@@ -45,7 +44,7 @@ def one_blas_thread() -> Iterator[None]:
         with _Limit.lock:
             _Limit.n_inside -= 1
             if not _Limit.n_inside:
-                _Limit.limiter.restore_original_limits()
+                _Limit.limits.close()
 
 
 @cache

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from deeptobit.arrays import RandomStateLike
@@ -30,11 +28,6 @@ class Cohort:
     Y: pd.DataFrame
     lower: dict[str, float]
     upper: dict[str, float]
-
-    @property
-    def groups(self) -> NDArray[Any]:
-        """The person of each row, (n,): the ``groups`` of scikit-learn's splitters."""
-        return self.X.index.to_numpy()
 
 
 def packaged_table(name: str) -> pd.DataFrame:

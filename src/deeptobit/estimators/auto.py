@@ -351,8 +351,7 @@ def _tabulate(
     if len(separate):
         best = separate.mean(axis=1).idxmax()
         table["gain"] = (scores - scores.loc[best]).mean(axis=1)  # on the folds that both have
-    columns: dict[str, list[Any]] = table.to_dict("list")
-    return columns
+    return dict(table.to_dict("list"))
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:

@@ -31,10 +31,8 @@ CLASSES: dict[str, SavedClass] = {
     **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
     "RandomState": values.RANDOM_STATE,
 }
-ESTIMATORS: list[type] = []
-"""The registered estimators."""
-LATER: dict[str, Callable[[], None]] = {}
-"""What registers an estimator on first use, by its name."""
+ESTIMATORS: list[type] = []  # those that are registered
+LATER: dict[str, Callable[[], None]] = {}  # what registers an estimator on first use, by its name
 
 
 def register_estimator(cls: type, check: Callable[[Any], None]) -> None:

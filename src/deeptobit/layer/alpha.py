@@ -18,9 +18,8 @@ from deeptobit.layer.problem import SubspaceEvaluation, SubspaceProblem
 from deeptobit.layer.solve import NullLayer, Step, solve_subspace, spectral_start
 from deeptobit.penalties import Ridge
 
+# Shares of the largest alpha that are tried, in turn.
 PATH = (1.0, 0.75, 0.5, 0.3, 0.15, 0.06, 0.03, 0.01)
-"""Shares of the largest alpha that are tried, in turn."""
-
 _TOL = 1e-3  # relative gradient norm along the path
 _GAIN = 1e-4  # in the criterion, per entry, below which the path ends
 _VANISHED = 1e-3  # of the strongest component

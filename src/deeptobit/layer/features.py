@@ -423,8 +423,8 @@ def eigenpairs(products: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values[keep], vectors[:, keep]
 
 
+# U (T, R), V (R, D), intercept and σ (T,) of a layer.
 Factors = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""U (T, R), V (R, D), intercept and σ (T,) of a layer."""
 
 
 class Layer(NamedTuple):

@@ -223,8 +223,8 @@ def _line_search(
 _MAX_HALVINGS = 30
 _ROUNDING = 1e-12  # of an objective that is a sum over rows
 
+# Values (T,), and a function for gradients (P, T) and Hessians (P, P, T).
 Objective = tuple[FloatArray, Callable[[], tuple[FloatArray, FloatArray]]]
-"""Values (T,), and a function for gradients (P, T) and Hessians (P, P, T)."""
 
 
 def minimize_each(

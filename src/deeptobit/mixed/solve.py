@@ -26,8 +26,7 @@ _FIRST_STEPS = 15  # after which parameters are measured in new units
 _LEAST_INFORMATION = 1e-2  # per row
 _RESTARTS, _ROUNDING = 5, 1e-10
 _FOLDS, _LOOSE = 4, 1e-4
-PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
-"""Ridges that are tried, in turn."""
+PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))  # ridges that are tried, in turn
 Watch = Callable[[str], None]  # told what is being done
 
 

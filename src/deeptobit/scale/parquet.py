@@ -482,5 +482,4 @@ class ParquetTable:
         if fragment.format.default_extname == "parquet":
             return batches(fragment.open, names, batch_rows)
         options = {"batch_readahead": 1, "use_threads": False}
-        found: Iterator[Any] = fragment.to_batches(columns=names, batch_size=batch_rows, **options)
-        return found
+        return iter(fragment.to_batches(columns=names, batch_size=batch_rows, **options))

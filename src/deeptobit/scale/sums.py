@@ -6,7 +6,6 @@ from functools import cache, cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
@@ -251,10 +250,7 @@ def _outer_sums(weights: FloatArray, vectors: FloatArray) -> FloatArray:
     return sums
 
 
-@cache
-def _upper_triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Its indices, which take longer to find than to use on a block."""
-    return np.triu_indices(size)
+_upper_triangle = cache(np.triu_indices)  # takes longer to find than to use on a block
 
 
 _STEPS = 20

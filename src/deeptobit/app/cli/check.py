@@ -44,12 +44,8 @@ def check(
     if as_json:
         about: dict[str, Any] = dict.fromkeys(("rows", "features", "groups")) | {"targets": []}
         if built is not None:
-            about = {
-                "rows": len(built.X),
-                "features": built.X.shape[1],
-                "groups": None if built.groups is None else len(set(built.groups)),
-                "targets": built.targets.describe().reset_index().to_dict(orient="records"),
-            }
+            about = {"rows": len(built.X), "features": built.X.shape[1], "groups": built.n_groups}
+            about["targets"] = built.targets.describe().reset_index().to_dict(orient="records")
         found = [finding.as_dict() for finding in findings]
         common.print_json(about | {"findings": found, "fixed": [one.name for one in fixed]})
     else:

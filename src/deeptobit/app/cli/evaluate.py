@@ -119,22 +119,14 @@ def _validate(
         about = {"rows": found.n_rows, "notes": found.notes(), "recalibrated": written}
         common.print_json(about | shown)
         return
-    columns = {
-        "n": "entries",
-        "bias": "bias",
-        "error": "mae",
-        "slope": "slope",
-        "σ ratio": "sigma_ratio",
-        "R²": "r2",
-        "own R²": "own_r2",
-        "coverage": "coverage",
-    }
+    head = "target", "n", "bias", "error", "slope", "σ ratio", "R²", "own R²", "coverage"
+    names = ["entries", "bias", "mae", "slope", "sigma_ratio", "r2", "own_r2", "coverage"]
     rows = [
-        [escape(str(target)), *(reports.words.number(row[name]) for name in columns.values())]
-        for target, row in found.measures.iterrows()
+        [escape(str(target)), *map(reports.words.number, row)]
+        for target, row in found.measures[names].iterrows()
     ]
     title = f"{found.n_rows} rows of {escape(file.name)}; bias and mean absolute error in points"
-    console.print(common.plain_table(["target", *columns], rows, title))
+    console.print(common.plain_table(head, rows, title))
     for note in found.notes():
         console.print(escape(note), highlight=False)
     if recalibrate is not None:

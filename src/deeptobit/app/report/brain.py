@@ -37,10 +37,7 @@ _wrapped = partial(fill, break_on_hyphens=False)  # ctx-lh-insula is one word
 
 
 def draw_brain_maps(
-    values: pd.DataFrame,
-    *,
-    measure: str | None = None,
-    stable: pd.DataFrame | None = None,
+    values: pd.DataFrame, *, measure: str | None = None, stable: pd.DataFrame | None = None
 ) -> Figure:
     r"""Draw the loadings of components on the cortex, as in Figure 4 of the paper.
 

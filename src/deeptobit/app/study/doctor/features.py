@@ -87,10 +87,7 @@ def find_constant(case: Case) -> Iterator[Finding]:
     yield from _leave_out("the same value in every row of", same)
 
 
-@rule(
-    harm="Most rows get a mean in place of a value.",
-    fix="`[features] exclude`",
-)
+@rule(harm="Most rows get a mean in place of a value.", fix="`[features] exclude`")
 def find_sparse(case: Case) -> Iterator[Finding]:
     """A feature with at least half of its cells missing."""
     names, least = (column.name for column in case.built.encoder.columns), len(case.table) * _MOSTLY
@@ -551,10 +548,7 @@ def find_group(case: Case) -> Iterator[Finding]:
         yield Finding("note", name, f"{single} of {len(labels)} groups have one row")
 
 
-@rule(
-    harm="None, if it was guessed right.",
-    fix="`[data] header` or `sheet`, if it was not",
-)
+@rule(harm="None, if it was guessed right.", fix="`[data] header` or `sheet`, if it was not")
 def find_read(case: Case) -> Iterator[Finding]:
     """What was left out or guessed: title lines, rows of units and of means, the encoding."""
     for remark in case.table.remarks:
