@@ -67,7 +67,8 @@ def test_steps_tell_who_did_not_converge() -> None:
     assert [bar.get_width() for bar in bars] == [3, 100, 4]
     good, bad, again = (bar.get_facecolor() for bar in bars)
     assert good == again != bad
-    assert "red: not converged" in ax.get_xlabel()
+    assert [bool(bar.get_hatch()) for bar in bars] == [False, True, False]
+    assert "hatched: not converged" in ax.get_xlabel()
     assert [label.get_text() for label in ax.get_yticklabels()] == names
 
 

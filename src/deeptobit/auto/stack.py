@@ -18,6 +18,7 @@ from deeptobit.auto.noise import fit_error_model
 from deeptobit.auto.path import PATH, EvidenceMember, EvidenceState, Expectation, Prior
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration
 from deeptobit.layer import CensoringKinds
+from deeptobit.layer.features import row_blocks
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
@@ -234,10 +235,13 @@ def error_products(
     held_out: HeldOut, fold: Fold, X: Any, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members, for each row held out, (n, K, K)."""
-    rows = X[fold.test]
-    errors = [held_out.errors(fold.test, member.latent(rows), member.sigma) for member in members]
-    stacked = np.stack(errors, axis=1)
-    return np.asarray(stacked @ stacked.transpose(0, 2, 1))
+    found = np.empty((len(fold.test), len(members), len(members)))
+    for rows in row_blocks(len(found), sparse=False):  # all errors at once would fill the memory
+        test, block = fold.test[rows], X[fold.test[rows]]
+        errors = [held_out.errors(test, member.latent(block), member.sigma) for member in members]
+        stacked = np.stack(errors, axis=1)
+        found[rows] = stacked @ stacked.transpose(0, 2, 1)
+    return found
 
 
 def promising_priors(products: FloatArray, n_members: int) -> list[int]:
@@ -272,10 +276,10 @@ def _largest_gain(products: FloatArray, others: BoolArray, members: BoolArray) -
     with_mean = products[:, :, others] @ weights
     of_mean = with_mean[:, others] @ weights
     slopes = with_mean[:, members] - of_mean[:, None]
-    errors = np.sqrt(len(slopes)) * slopes.std(axis=0)
-    slope = np.minimum(slopes.sum(axis=0) - _SURELY * errors, 0.0)
-    square = np.diag(total)[members] - 2.0 * with_mean[:, members].sum(axis=0) + of_mean.sum()
-    return float((np.square(slope) / np.maximum(square * of_mean.sum(), _TINY)).max())
+    slope = slopes.sum(axis=0) - _SURELY * np.sqrt(len(slopes)) * slopes.std(axis=0)
+    whole = of_mean.sum()
+    square = np.diag(total)[members] - 2.0 * with_mean[:, members].sum(axis=0) + whole
+    return float((np.square(np.minimum(slope, 0.0)) / np.maximum(square * whole, _TINY)).max())
 
 
 def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceMember:

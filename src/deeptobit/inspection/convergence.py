@@ -123,9 +123,10 @@ def draw_steps(
     """
     rows = np.arange(len(names))
     ax = style.axes_or_new(ax, 5.0, 1.0 + map_height(len(names)))
-    ax.barh(rows, n_iter, height=0.5, color=np.where(converged, BLUE, VERMILION).tolist())
+    colours, hatches = np.where(converged, [[BLUE], [""]], [[VERMILION], ["////"]]).tolist()
+    ax.barh(rows, n_iter, height=0.5, color=colours, hatch=hatches)
     ax.set_yticks(rows, [style.shorten(name) for name in names], fontsize=SMALL)
-    ax.set_xlabel("Newton steps" if np.all(converged) else "Newton steps (red: not converged)")
+    ax.set_xlabel("Newton steps" if np.all(converged) else "Newton steps (hatched: not converged)")
     ax.locator_params(axis="x", integer=True)
     ax.invert_yaxis()
     style.open_frame(ax)
