@@ -30,6 +30,9 @@ NOT_RUN = {
     "make ": "targets of the repository, which call these tests",
     "pytest tests/likelihood": "tests/test_extending.py does",
     "python -m paper": "takes minutes to hours; tests/paper makes every section",
+    "deeptobit evaluate --dataset adni": (
+        "needs data that only an agreement gives; tests/app/cli/test_evaluate.py makes some up"
+    ),
     CLUSTER: "needs the address of a cluster; test_the_page_runs_on_a_cluster gives one",
 }
 # Beside what takes ten seconds: together these would keep `make test` too long.

