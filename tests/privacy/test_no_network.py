@@ -63,6 +63,7 @@ def test_a_study_from_its_table_to_its_report(tmp_path: Path) -> None:
     study = write_cohort(tmp_path)
     model, new = tmp_path / "clinic.deeptobit", tmp_path / "new.csv"
     canary_table().to_csv(new, index=False)
+    run("convert", new)
     run("init", new, "--out", tmp_path / "proposed.toml")
     run("check", study)
     run("fit", study, "--jobs", 1)

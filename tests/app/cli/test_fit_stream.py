@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -135,6 +136,8 @@ def test_a_fit_in_memory_leaves_a_file_at_the_checkpoint_alone(
 def test_a_csv_file_is_streamed_as_its_parquet_file_is(tmp_path: Path) -> None:
     write_parquet(tmp_path, n_people=100)
     study, models = tmp_path / "cohort.toml", []
+    code, shown, _ = _run("convert", tmp_path / "cohort.csv", "--force")
+    assert (code, "cohort.parquet: 200 row(s)." in shown) == (0, True)
     for kind in ("csv", "parquet"):
         data = ("--data", tmp_path / f"cohort.{kind}", "--out", tmp_path / f"{kind}.deeptobit")
         code, _, said = _run("fit", study, "--memory", "10kB", *data)
@@ -156,3 +159,8 @@ def test_wrong_amounts_and_files_are_one_sentence(tmp_path: Path) -> None:
         1,
         "deeptobit: cohort.parquet cannot be read as a Parquet file; write it again",
     )
+    code, shown, _ = _run("convert", tmp_path / "cohort.csv", "--json")
+    assert (code, "exists; --force replaces it" in json.loads(shown)["error"]) == (1, True)
+    code, shown, _ = _run("convert", tmp_path / "cohort.csv", "--json", "--force")
+    assert (code, json.loads(shown)) == (0, {"parquet": str(table), "rows": 40})
+    assert len(pd.read_parquet(table)) == 40

@@ -76,6 +76,7 @@ def test_a_study_file_lies_above_its_data(tmp_path: Path) -> None:
         (("init",), " is a folder, but not of Parquet files of one table; name a file"),
         (("check",), ": there is no such study file; 'deeptobit init DATA' writes one"),
         (("fit",), ": there is no such study file; 'deeptobit init DATA' writes one"),
+        (("convert",), ": there is no such file"),
         (("report",), " is not a file"),
         (("export",), " is not a file"),
     ],

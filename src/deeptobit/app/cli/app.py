@@ -21,6 +21,7 @@ COMMANDS = [
     "forecast",
     "evaluate",
     "export",
+    "convert",
     "demo",
 ]
 

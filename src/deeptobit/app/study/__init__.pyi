@@ -52,6 +52,7 @@ from .fitted import predict_table as predict_table
 from .fitted import save_fitted as save_fitted
 from .fitting import fit_study as fit_study
 from .fitting import make_model as make_model
+from .formats import convert_table as convert_table
 from .formats import read_table as read_table
 from .measures import MEASURES as MEASURES
 from .measures import HeldOut as HeldOut
@@ -99,6 +100,7 @@ __all__ = [
     "Taskwise",
     "build_data",
     "check_memory",
+    "convert_table",
     "data_of_cohort",
     "data_of_study",
     "diagnose",

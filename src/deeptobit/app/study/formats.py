@@ -14,7 +14,7 @@ import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_LE, getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,7 @@ from deeptobit.app.study import layout
 from deeptobit.app.study.tables import BLANKS, Dialect, Remark, StudyError, Table, as_text
 from deeptobit.arrays import IntArray, listed
 from deeptobit.extras import require
-from deeptobit.scale import Frame, ParquetTable, TextTable
+from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
 
 if TYPE_CHECKING:
     from deeptobit.app.study.config import ColumnSettings
@@ -334,6 +334,43 @@ def sniff_separator(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[
 
     best = max(SEPARATORS, key=agreement)
     return best, records(best) or [line.split(best) for line in lines[:1]]
+
+
+def convert_table(
+    path: Path, out: Path, *, progress: Callable[[int], None] = lambda rows: None
+) -> int:
+    r"""Convert a CSV file to a Parquet file in chunks; returns the number of rows.
+
+    Cells are read as in :func:`read_table`: the id ``007`` keeps its zeros, ``<0.5`` stays as it
+    is, blanks are missing, a comma is a decimal point unless it is the separator, and encoding and
+    header are found.
+
+    Parameters
+    ----------
+    path, out : Path
+    progress : callable, optional
+        Called with the number of rows written so far.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.app.study import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
+    ...     n_rows = convert_table(path, path.with_suffix(".parquet"))
+    ...     table = read_table(path.with_suffix(".parquet"))
+    >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
+    (2, ['007', '008'], array([29.5,  nan]))
+    """
+    if kind_of_file(path) not in TEXT:
+        what = f"only text files can be converted ({', '.join(TEXT)})"
+        raise StudyError(f"{path.name}: {what}; save it as 'CSV UTF-8'")
+    table = TableFile(path)
+    assert isinstance(table.source, TextTable)
+    decimal_comma = table.dialect.separator != ","
+    with as_study_error():
+        return csv_to_parquet(table.source, out, decimal_comma=decimal_comma, progress=progress)
 
 
 # Sheets of Excel and of OpenDocument.
