@@ -21,7 +21,7 @@ def test_from_a_messy_table_to_a_checked_study(tmp_path: Path) -> None:
     said = " ".join(shown.split())
     assert f"from {N_ROWS} rows and 12 columns of kohorte.csv:" in said
     assert "targets MMSE, ADAS13 and Tau id Proband group site time none" in said
-    assert "excluded Visite and Notiz" in said
+    assert "excluded Visite, Notiz and Gerät" in said
     text = (tmp_path / "kohorte.toml").read_text(encoding="utf-8")
     assert '"Visite",  # dates' in text
     code, shown, _ = _run("check", tmp_path / "kohorte.toml", "--strict")
@@ -76,7 +76,7 @@ def test_a_study_file_lies_above_its_data(tmp_path: Path) -> None:
         (("init",), " is a folder, but not of Parquet files of one table; name a file"),
         (("check",), ": there is no such study file; 'deeptobit init DATA' writes one"),
         (("fit",), ": there is no such study file; 'deeptobit init DATA' writes one"),
-        (("convert",), ": there is no such file"),
+        (("convert",), " is a folder, but not of Parquet files of one table; name a file"),
         (("report",), " is not a file"),
         (("export",), " is not a file"),
     ],

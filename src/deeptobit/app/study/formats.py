@@ -363,11 +363,10 @@ def convert_table(
     >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
     (2, ['007', '008'], array([29.5,  nan]))
     """
-    if kind_of_file(path) not in TEXT:
+    table = TableFile(path)
+    if not isinstance(table.source, TextTable):
         what = f"only text files can be converted ({', '.join(TEXT)})"
         raise StudyError(f"{path.name}: {what}; save it as 'CSV UTF-8'")
-    table = TableFile(path)
-    assert isinstance(table.source, TextTable)
     decimal_comma = table.dialect.separator != ","
     with as_study_error():
         return csv_to_parquet(table.source, out, decimal_comma=decimal_comma, progress=progress)
