@@ -25,4 +25,5 @@ from deeptobit.layer.solve import spectral_start as spectral_start
 from deeptobit.layer.tobit import SIGMA_FLOOR as SIGMA_FLOOR
 from deeptobit.layer.tobit import CensoringKinds as CensoringKinds
 from deeptobit.layer.tobit import OlsenProblem as OlsenProblem
+from deeptobit.layer.tobit import fit_constants as fit_constants
 from deeptobit.layer.tobit import fit_tobit as fit_tobit

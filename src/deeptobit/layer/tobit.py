@@ -256,6 +256,24 @@ def fit_tobit(
     return problem, result, kinds
 
 
+def fit_constants(
+    problem: OlsenProblem, sigma: FloatArray | None, total_weight: float
+) -> tuple[OlsenProblem, FloatArray, FloatArray, CensoringKinds]:
+    """Intercepts and σ alone, (T,) each, in standard units; ``sigma`` where σ is given.
+
+    In the problem returned, without features, tasks whose likelihood has no maximum are missing,
+    and an undetermined σ is fixed.
+    """
+    theta = None if sigma is None else 1.0 / sigma
+    problem, result, kinds = fit_tobit(
+        problem.without_features(), theta, total_weight=total_weight, tol=1e-10, max_iter=100
+    )
+    targets, aside = problem.targets, np.where(kinds.one_sided, np.nan, 0.0)
+    targets = replace(targets, low=targets.low + aside, high=targets.high + aside)
+    sigma = 1.0 / result.point[-1]
+    return replace(problem, targets=targets), result.point[-2] * sigma, sigma, kinds
+
+
 def least_squares_start(problem: OlsenProblem) -> FloatArray:
     """Least squares on the recorded values, corrected for censoring: two passes, (r + 2, T).
 
