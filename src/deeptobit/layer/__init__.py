@@ -5,6 +5,7 @@ from deeptobit.layer.features import BasisFeatures as BasisFeatures
 from deeptobit.layer.features import Design as Design
 from deeptobit.layer.features import Layer as Layer
 from deeptobit.layer.features import TargetScaling as TargetScaling
+from deeptobit.layer.features import coefficients_to_user as coefficients_to_user
 from deeptobit.layer.features import column_moments as column_moments
 from deeptobit.layer.features import features_for as features_for
 from deeptobit.layer.features import to_standard as to_standard

@@ -521,6 +521,15 @@ def to_user(features: BasisFeatures, scaling: TargetScaling, layer: Layer, rank:
     return _units(features, scaling).to_user(features.factors(layer, rank))
 
 
+def coefficients_to_user(
+    design: Design, scaling: TargetScaling, W: FloatArray, intercept: FloatArray, sigma: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients (T, D), intercepts and σ (T,) for raw inputs and raw outcomes."""
+    coef = scaling.scale[:, None] * W / design.scale
+    intercept = scaling.location + scaling.scale * intercept - coef @ design.mean
+    return coef, intercept, scaling.scale * sigma
+
+
 def to_standard(
     features: BasisFeatures, scaling: TargetScaling, factors: Factors, rank: int
 ) -> Layer:
