@@ -134,10 +134,10 @@ def _claim_lines(claim: JudgedClaim) -> list[list[str]]:
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
 
 
-def _plain(cell: str) -> str:
+def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")
 
 

@@ -300,7 +300,7 @@ def _on_one_layer(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[st
     """Results, and their settings."""
     data, truth = one_layer_data(scale, context)
     published, network = PUBLISHED["table-layers"], partial(_network, scale)
-    few = _few(scale.layers)
+    few = _tuned_depths(scale.layers)
     methods = {
         TRUE_LAYERS: Method((Oracle(truth),), {TRUE_LAYERS: reading("clip")}),
         PRINTED: as_printed(network, published, scale.layers)[PRINTED],
@@ -315,7 +315,7 @@ def _on_one_layer(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[st
     return results, split_settings(data, scale, context, R=scale.rank, σ=scale.sigma)
 
 
-def _few(layers: tuple[int, ...]) -> tuple[int, ...]:
+def _tuned_depths(layers: tuple[int, ...]) -> tuple[int, ...]:
     """Depths at which choosing constants takes minutes, and not hours."""
     return tuple(n for n in layers if n <= DEPTHS[-1])
 
@@ -349,7 +349,7 @@ def _on_two_layers(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[s
 
 
 def _one_layer_claims(results: pd.DataFrame, layers: tuple[int, ...]) -> tuple[Claim, ...]:
-    few = _few(layers)
+    few = _tuned_depths(layers)
     return (
         *claims_by_row(
             results,

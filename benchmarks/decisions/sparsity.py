@@ -19,7 +19,7 @@ def measure() -> Table:
     yield "s", "w", "log score", "features used"
     for s, name, share in (
         (0.0, "0", group_share),
-        (0.5, "s", _plain),
+        (0.5, "s", _unchanged),
         (0.5, "s√D/(1 − s + s√D)", group_share),
         (1.0, "1", group_share),
     ):
@@ -27,7 +27,7 @@ def measure() -> Table:
         yield s, name, score, used
 
 
-def _plain(sparsity: float, n_features: int) -> float:
+def _unchanged(sparsity: float, n_features: int) -> float:
     return sparsity
 
 

@@ -110,9 +110,9 @@ class Store:
             rmtree(self._method_folder(name, method), ignore_errors=True)
 
     def _method_folder(self, data: str, method: str) -> Path:
-        return self.folder / "fits" / _plain(data) / _plain(method)
+        return self.folder / "fits" / _folder_name(data) / _folder_name(method)
 
 
-def _plain(name: str) -> str:
+def _folder_name(name: str) -> str:
     """A name of a folder on any system."""
     return re.sub(r"[^\w.-]+", "-", name)

@@ -113,7 +113,7 @@ def _items(table: pd.DataFrame, rng: np.random.Generator, mean: bool = False) ->
     return table.assign(**{f"q{item + 1}": items[:, item] for item in range(4)})
 
 
-def _lines(table: pd.DataFrame) -> list[str]:
+def _csv_lines(table: pd.DataFrame) -> list[str]:
     return table.to_csv(index=False).splitlines()
 
 
@@ -124,24 +124,24 @@ def _text(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
 
 
 def _last(*rows: str) -> Write:
-    return lambda table, path: _text(path, [*_lines(table), *rows])
+    return lambda table, path: _text(path, [*_csv_lines(table), *rows])
 
 
 def _below_header(row: str) -> Write:
     def write(table: pd.DataFrame, path: Path) -> Path:
-        lines = _lines(table)
+        lines = _csv_lines(table)
         return _text(path, [lines[0], row, *lines[1:]])
 
     return write
 
 
 def _title(table: pd.DataFrame, path: Path) -> Path:
-    return _text(path, ["Memory clinic export of 3 May", "", *_lines(table)])
+    return _text(path, ["Memory clinic export of 3 May", "", *_csv_lines(table)])
 
 
 def _title_with_commas(table: pd.DataFrame, path: Path) -> Path:
     return _text(
-        path, ["Memory clinic export" + "," * 10, "confidential" + "," * 10, *_lines(table)]
+        path, ["Memory clinic export" + "," * 10, "confidential" + "," * 10, *_csv_lines(table)]
     )
 
 
@@ -152,22 +152,22 @@ def _german(table: pd.DataFrame, path: Path) -> Path:
 
 
 def _twice_inside(table: pd.DataFrame, path: Path) -> Path:
-    lines = _lines(table)
+    lines = _csv_lines(table)
     return _text(path, [*lines[:80], lines[0], *lines[80:]])
 
 
 def _nameless(table: pd.DataFrame, path: Path) -> Path:
-    lines = _lines(table)
+    lines = _csv_lines(table)
     return _text(path, ["subject" + "," * 10, *lines[1:]])
 
 
 def _headerless(table: pd.DataFrame, path: Path) -> Path:
-    return _text(path, _lines(table.drop(columns=["subject", "sex"]))[1:])
+    return _text(path, _csv_lines(table.drop(columns=["subject", "sex"]))[1:])
 
 
 def _same_names(table: pd.DataFrame, path: Path, other: str = "bmi") -> Path:
     lines = pd.concat([table, table[["bmi"]] + (other != "bmi")], axis=1)
-    return _text(path, _lines(lines))
+    return _text(path, _csv_lines(lines))
 
 
 def _book(path: Path, rows: list[list[Any]], merged: tuple[str, ...] = ()) -> Path:

@@ -201,5 +201,5 @@ def test_sites_that_are_kept_give_the_same_evidence_sooner() -> None:
 
 def test_squared_slopes_are_the_diagonal_of_their_products() -> None:
     problem, point = make_problem(bounds=(-0.5, 1.0))
-    products = problem.squared_scores(point)
+    products = problem.score_products(point)
     np.testing.assert_allclose(problem.score_squares(point), np.diag(products), rtol=1e-12)

@@ -43,12 +43,12 @@ def test_sparse_rows_are_dense_rows(form: type) -> None:
         np.testing.assert_allclose(sparse, dense, rtol=1e-13)
 
 
-def test_a_sketch_has_the_coordinates_that_the_scores_are_made_of() -> None:
+def test_a_layer_has_the_coordinates_that_the_scores_are_made_of() -> None:
     X, above = rows(), layer(5, 2)
     below = np.random.default_rng(1).normal(size=(50, 2))
-    sketch = above.sketch(X, below)
-    assert sketch.shape == (50, 1)
-    np.testing.assert_allclose(sketch @ above.U.T + above.intercept, above.latent(X, below))
+    h = above.transform(X, below)
+    assert h.shape == (50, 1)
+    np.testing.assert_allclose(h @ above.U.T + above.intercept, above.latent(X, below))
 
 
 def test_parameters_count_components_and_inputs_that_are_in_use() -> None:

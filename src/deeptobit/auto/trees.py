@@ -198,13 +198,13 @@ def boost(
     scores = np.array(learn.start, order="F")
     known = [np.flatnonzero(~np.isnan(each)).astype(np.int32) for each in learn.low.T]
     grown: list[list[Any]] = [[] for _ in range(n_tasks)]
-    judging = None if judge is None else _Judge(judge, sigma, free, growth, noise)
+    judging = None if judge is None else _EarlyStopping(judge, sigma, free, growth, noise)
     given, path = np.zeros(n_tasks, dtype=np.intp) if rounds is None else rounds, []
     for number in range(growth.rounds if rounds is None else int(given.max(initial=0))):
         if judging is None:
             going, here = number < given, sigma[number]
         else:
-            going, here = judging.look(number), judging.sigma
+            going, here = judging.still_gaining(number), judging.sigma
         tasks = np.flatnonzero(going)
         if not len(tasks):
             break
@@ -230,7 +230,7 @@ def boost(
     return Boosted(grown, judging.best, sigmas, judging.least, judging.losses)
 
 
-class _Judge:
+class _EarlyStopping:
     """Rows that stop the boosting, and tell σ: trees fit the rows they were grown on too well."""
 
     def __init__(
@@ -245,7 +245,7 @@ class _Judge:
             self._evaluate()
         self.best, self.least = np.zeros(len(sigma), dtype=np.intp), np.full(len(sigma), np.inf)
 
-    def look(self, number: int) -> BoolArray:
+    def still_gaining(self, number: int) -> BoolArray:
         """Tasks that may still gain after so many rounds."""
         nll = self._evaluate()
         loss = self.rows.weight @ nll

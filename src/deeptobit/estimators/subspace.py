@@ -44,7 +44,7 @@ class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
         check_is_fitted(self)
         depth = inputs.read_layer(layer, len(self.layers_))
         matrix = self._read_features(X)
-        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
+        return in_precision_of(X, self.layers_[depth].transform(matrix, self._below(matrix, depth)))
 
     def _below(self, matrix: Any, depth: int) -> FloatArray | None:
         """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""

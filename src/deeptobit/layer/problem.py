@@ -116,34 +116,34 @@ class LayerProblem(ABC):
         largest = np.abs(self.unpack(direction).log_sigma).max(initial=0.0)
         return np.array([2.0 / max(largest, 2.0)])
 
-    def sketch(self, Z: FloatArray) -> FloatArray:
+    def orthonormal(self, Z: FloatArray) -> FloatArray:
         """V in an orthonormal basis of the features, (R, r), as the penalty sees it."""
         return np.asarray((self.features.norms[:, None] * Z).T)
 
-    def from_sketch(self, V: FloatArray) -> FloatArray:
-        """The transpose of :meth:`sketch` as a linear map: slopes by Z from those by V."""
+    def orthonormal_adjoint(self, V: FloatArray) -> FloatArray:
+        """The transpose of :meth:`orthonormal` as a linear map: slopes by Z from those by V."""
         return np.asarray(V.T * self.features.norms[:, None])
 
     def balance(self, layer: Layer) -> Layer:
         """The factors of the same UV with the least ‖U‖² + Σ_d ‖V_d‖²/τ_d, if P has variances τ."""
-        V = self.sketch(layer.Z)
+        V = self.orthonormal(layer.Z)
         U, V = balance(layer.U, V, self.penalty.variances(V))
         return layer._replace(U=U, Z=V.T / self.features.norms[:, None])
 
     def penalty_value(self, layer: Layer) -> float:
         """The penalty's share of the objective."""
         half = 0.5 * float(np.square(layer.U).sum())
-        return self.alpha * (half + self.penalty.value(self.sketch(layer.Z)))
+        return self.alpha * (half + self.penalty.value(self.orthonormal(layer.Z)))
 
     def penalty_product(self, Z: FloatArray, d_Z: FloatArray) -> FloatArray:
         """The Hessian of αP times a change of Z, (r, R)."""
-        product = self.penalty.curvature(self.sketch(Z), self.sketch(d_Z))
-        return self.alpha * self.from_sketch(product)
+        product = self.penalty.curvature(self.orthonormal(Z), self.orthonormal(d_Z))
+        return self.alpha * self.orthonormal_adjoint(product)
 
     def gradient_and_free(self, layer: Layer, slopes: Layer) -> tuple[FloatArray, FloatArray]:
         """The gradient from the likelihood's slopes, and 1 where a parameter may move, (P, 1)."""
-        V = self.sketch(layer.Z)
-        by_Z = slopes.Z + self.alpha * self.from_sketch(self.penalty.gradient(V))
+        V = self.orthonormal(layer.Z)
+        by_Z = slopes.Z + self.alpha * self.orthonormal_adjoint(self.penalty.gradient(V))
         absent = self.penalty.zeros(V)
         if absent.any():
             threshold = self.alpha * self.penalty.threshold(V)[absent]
@@ -372,7 +372,7 @@ def _z_block(
     and the stiffness S of the penalty across columns, less what it is softer along columns.
     That correction has one dimension per feature and is solved by Woodbury's identity.
     """
-    features, V = problem.features, problem.sketch(Z)
+    features, V = problem.features, problem.orthonormal(Z)
     across, along = (problem.alpha * each for each in problem.penalty.stiffness(V))
     present = np.flatnonzero(~problem.penalty.zeros(V))
     factorise = problem.alpha > 0.0 and 0 < len(present) <= _MAX_FACTOR

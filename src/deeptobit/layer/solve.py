@@ -372,7 +372,7 @@ def reseed(problem: LayerProblem, layer: Layer) -> Layer:
 def _metric_gradient(evaluation: LayerEvaluation) -> tuple[FloatArray, FloatArray]:
     """Prior standard deviations of the rows of Z, (r, 1), and the gradient by W times them."""
     problem, gradient = evaluation.problem, evaluation.coefficient_gradient()
-    variances = problem.penalty.variances(problem.sketch(evaluation.layer.Z))
+    variances = problem.penalty.variances(problem.orthonormal(evaluation.layer.Z))
     if variances is not None and not variances.any():  # no feature is in the model
         variances = problem.penalty.leading_variances(gradient)
     if variances is None:

@@ -235,7 +235,7 @@ def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]
     return nodes[kept], weights[kept]
 
 
-class PeopleBeyond(Protocol):
+class StreamedPeople(Protocol):
     """People who are not in memory: their weight and that of their rows, and sums over them."""
 
     @property
@@ -269,7 +269,7 @@ class MixedProblem:
         Whether σ is estimated; it is 1 otherwise.
     n_nodes : int
         Nodes of the quadrature; 0 for expectation propagation.
-    beyond : PeopleBeyond, optional
+    beyond : StreamedPeople, optional
         Everybody, where ``visits`` are but some of the people.
     sites : array of shape (2, N, T), optional
         Kept from one evaluation to the next; see :func:`evidence`.
@@ -284,7 +284,7 @@ class MixedProblem:
     fit_intercept: bool = True
     free_sigma: Any = True
     n_nodes: int = 0
-    beyond: "PeopleBeyond | None" = None
+    beyond: "StreamedPeople | None" = None
     sites: FloatArray | None = None
 
     @property
@@ -372,7 +372,7 @@ class MixedProblem:
         yield weight * np.add.reduceat(found.pull, starts, axis=0) * self.fit_intercept
         yield weight * self.effect_slopes(found.slopes)
 
-    def squared_scores(self, point: Point) -> FloatArray:
+    def score_products(self, point: Point) -> FloatArray:
         """Sum of ssᵀ over the people in memory, s being their weighted slopes, (P, P)."""
         scores = np.concatenate(list(self._scores(point)), axis=1)
         return np.asarray(scores.T @ scores)

@@ -153,7 +153,7 @@ class FittedMixed:
         if kind == "observed":
             return np.asarray(inverse)
         problem, point = self.solution.problem, self.solution.point
-        squares = problem.total(partial(MixedProblem.squared_scores, point=point))
+        squares = problem.total(partial(MixedProblem.score_products, point=point))
         return np.asarray(inverse @ squares @ inverse)
 
     def reported_covariance(self, kind: str = "observed") -> FloatArray:

@@ -212,7 +212,7 @@ class JointProblem:
         trace: list[_Trace] = []
         for layer in layers:
             below = np.clip(trace[-1].latent, *self.network.bounds) if trace else None
-            sketch = layer.sketch(block, below)
+            sketch = layer.transform(block, below)
             trace.append(_Trace(below, sketch, sketch @ layer.U.T + layer.intercept))
         return trace
 

@@ -50,7 +50,7 @@ class NetworkLayer:
         n_inputs = int(self.V.any(axis=0).sum())
         return rank * (n_inputs + len(self.U) - rank)
 
-    def sketch(self, X: Any, below: FloatArray | None = None) -> FloatArray:
+    def transform(self, X: Any, below: FloatArray | None = None) -> FloatArray:
         """Coordinates V[f; x] in the layer's subspace, (N, R), for dense or sparse X."""
         if below is None:
             return np.asarray(X @ self.V.T)
@@ -62,7 +62,7 @@ class NetworkLayer:
 
     def latent(self, X: Any, below: FloatArray | None = None) -> FloatArray:
         """Scores before censoring, (N, T)."""
-        return np.asarray(self.sketch(X, below) @ self.U.T + self.intercept)
+        return np.asarray(self.transform(X, below) @ self.U.T + self.intercept)
 
 
 Layers = Sequence[NetworkLayer]

@@ -151,7 +151,7 @@ def test_check_says_what_fit_will_refuse(case: str, tmp_path: Path) -> None:
     _refused(_run("fit", study), sentence)
 
 
-def _plain(table: pd.DataFrame, path: Path) -> Path:
+def _write_csv(table: pd.DataFrame, path: Path) -> Path:
     table.to_csv(path.with_suffix(".csv"), index=False)
     return path.with_suffix(".csv")
 
@@ -177,7 +177,7 @@ def _parquet(table: pd.DataFrame, path: Path) -> Path:
 
 def _marked_up(table: pd.DataFrame, path: Path) -> Path:
     names = {"age": SCRIPT, "volume": QUOTES, "sex": 'x, "y"\n[red]{{ 7*7 }}'}
-    return _plain(table.rename(columns=names), path)
+    return _write_csv(table.rename(columns=names), path)
 
 
 def _coded(table: pd.DataFrame, path: Path) -> Path:
@@ -185,15 +185,15 @@ def _coded(table: pd.DataFrame, path: Path) -> Path:
     mmse[[1, 11, 21, 31]] = -4
     mmse[2] = "refused"
     barcode = [10**25 + row for row in range(len(table))]
-    return _plain(table.assign(MMSE=mmse, barcode=barcode, visit="2020-01-31", c="x"), path)
+    return _write_csv(table.assign(MMSE=mmse, barcode=barcode, visit="2020-01-31", c="x"), path)
 
 
 def _one_value(table: pd.DataFrame, path: Path) -> Path:
-    return _plain(table.assign(MMSE=25), path)
+    return _write_csv(table.assign(MMSE=25), path)
 
 
 def _at_bound(table: pd.DataFrame, path: Path) -> Path:
-    return _plain(table.assign(MMSE=30), path)
+    return _write_csv(table.assign(MMSE=30), path)
 
 
 ODD = [_german, _excel, _parquet, _marked_up, _coded, _one_value, _at_bound]
@@ -276,7 +276,7 @@ def test_names_of_several_levels(tmp_path: Path) -> None:
 def test_ten_thousand_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     genes = pd.DataFrame(rng.normal(size=(30, 10_000)).round(2)).add_prefix("gene_")
-    data = _plain(pd.concat([_table(30), genes], axis=1), tmp_path / "a")
+    data = _write_csv(pd.concat([_table(30), genes], axis=1), tmp_path / "a")
     assert _run("init", data).code == 0
     checked = _run("check", tmp_path / "a.toml", "--json")
     assert json.loads(checked.shown)["features"] == 10_003

@@ -71,7 +71,7 @@ def render_patient_page(
         about["Fitted"] = fitted.facts.get("date", "")
         title, default = fitted.name, fitted.study.report.small_counts
     else:
-        estimator, encoder, title, default = fitted, _plain(fitted), type(fitted).__name__, False
+        estimator, encoder, title, default = fitted, _encoder(fitted), type(fitted).__name__, False
     shown = default if small_counts is None else small_counts
     model, fields = model_numbers(estimator), _fields(estimator, encoder, ranges, shown)
     if model["visits"] and model["visits"]["place"] is not None:
@@ -256,7 +256,7 @@ def _packed(values: Any) -> Any:
 # The fields, the most important first.
 
 
-def _plain(model: Any) -> Encoder:
+def _encoder(model: Any) -> Encoder:
     """The fields of an estimator, which knows nothing of its rows."""
     names = feature_names(model)
     columns = (EncodedColumn(name, (), None, (0.0,), False, (False,)) for name in names)

@@ -127,12 +127,12 @@ class TableFile:
             raise StudyError(f"{self.file}: cannot read files of kind {kind!r}; known are {known}")
         with as_study_error():
             if kind in TEXT:
-                self.source: TextTable | ParquetTable | Whole = self._open_text(header)
+                self.source: TextTable | ParquetTable | TableInMemory = self._open_text(header)
             elif kind in SHEETS:
                 self.source = self._open_sheet(sheet, header)
             elif kind in STATISTICS:
                 frame, self._options["labels"] = _read_statistics(path)
-                self.source = Whole(frame, np.arange(2, len(frame) + 2), self.file)
+                self.source = TableInMemory(frame, np.arange(2, len(frame) + 2), self.file)
             else:
                 self.source = _open_parquet(path)
             self.columns, n_rows = self.source.columns, self.source.n_rows
@@ -158,7 +158,7 @@ class TableFile:
         self.dialect = Dialect(separator, "," if separator != "," and commas else ".", encoding)
         head = layout.find_head(rows, self.file, header)
         self.remarks += head.remarks
-        names = layout.apart(head.names)
+        names = layout.unique(head.names)
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
         self._n_heads = head.first - head.header - 1
         above = [cell for row in rows[: head.header] for cell in row]
@@ -171,7 +171,7 @@ class TableFile:
             names=names,
         )
 
-    def _open_sheet(self, sheet: str | None, header: int | None) -> "Whole":
+    def _open_sheet(self, sheet: str | None, header: int | None) -> "TableInMemory":
         """A sheet; without a name the first, or where that holds no table, the largest."""
         with open_workbook(self.path) as book:
 
@@ -194,11 +194,11 @@ class TableFile:
         self.remarks += head.remarks
         lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
         cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
-        unique = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
+        unique = layout.unique([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
         used = [bool(n) or any(map(_is_filled, cells[at])) for at, n in enumerate(head.names)]
         self._places = {unique[at]: at for at in np.flatnonzero(used).tolist()}
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
-        return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
+        return TableInMemory(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
@@ -239,11 +239,11 @@ class TableFile:
         return Table(cells, file, lines, remarks=tuple(self.remarks), **self._options)
 
 
-class Whole:
+class TableInMemory:
     """A table that is read whole."""
 
     def __init__(self, cells: pd.DataFrame, lines: IntArray, file: str) -> None:
-        self._cells, self._lines, self._file = cells, lines, file
+        self._cells, self._line_numbers, self._file = cells, lines, file
         self.columns, self.n_rows = [str(name) for name in cells.columns], len(lines)
 
     def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
@@ -251,7 +251,7 @@ class Whole:
         cells = self._cells if columns is None else self._cells[list(columns)]
         for start in range(0, self.n_rows, batch_rows):
             part = slice(start, start + batch_rows)
-            yield Frame(cells.iloc[part], self._file, self._lines[part], start)
+            yield Frame(cells.iloc[part], self._file, self._line_numbers[part], start)
 
 
 def _open_parquet(path: Path) -> ParquetTable:

@@ -192,7 +192,7 @@ def without_copies(
     Parameters
     ----------
     frame : DataFrame
-        All columns of names that occur several times, under the names of :func:`apart`.
+        All columns of names that occur several times, under the names of :func:`unique`.
     places : dict
         By such a name, the place of the column in its file.
     file : str
@@ -215,7 +215,7 @@ def without_copies(
 APART = "\0"  # behind a name that occurs again, before its place
 
 
-def apart(names: Sequence[str]) -> list[str]:
+def unique(names: Sequence[str]) -> list[str]:
     """Names that all differ, but for blank ones: a second one has its place behind it."""
     first = {name: at for at, name in reversed([*enumerate(names)])} | {"": -1}
     return [

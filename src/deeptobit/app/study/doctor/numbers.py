@@ -125,7 +125,7 @@ def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> 
     return [value for value in found.values[suspect].tolist() if is_code(value)]
 
 
-def means(found: Distinct, value: float) -> bool:
+def is_plausible(found: Distinct, value: float) -> bool:
     """Whether a column has a number among its values: not below 0 alone, nor far above all."""
     rest = found.where(~np.isin(found.values, CODES)).values
     if value not in found.values or not len(rest):

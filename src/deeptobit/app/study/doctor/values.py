@@ -11,7 +11,7 @@ from deeptobit.app.study.config import Source, parse_study, toml_key
 from deeptobit.app.study.doctor.numbers import (
     Distinct,
     guess_unit,
-    means,
+    is_plausible,
     outliers_of,
     two_units,
     years_of,
@@ -38,7 +38,7 @@ def find_code(case: Case) -> Iterator[Finding]:
     for code in sorted({code for codes in case.codes.values() for code in codes}):
         names = [name for name, codes in case.codes.items() if code in codes]
         others = (each for name, each in case.numbers.items() if name not in names)
-        meant = any(means(each, code) for each in others)
+        meant = any(is_plausible(each, code) for each in others)
         yield Finding(
             "error" if case.targets & set(names) else "warning",
             as_text(code),
