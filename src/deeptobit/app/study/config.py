@@ -16,6 +16,7 @@ from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.tables import StudyError, did_you_mean
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.likelihood import gaussian
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -267,7 +268,6 @@ _SEED = (
     0,
 )
 _KINDS = ("auto", "network", "tobit", "mixed")
-_FAMILIES = ("gaussian", "logistic", "student_t")
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class AutoSettings(FitSettings):
     )
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of("auto", *_FAMILIES, default="auto")
+    noise: str = one_of("auto", *gaussian.NAMES, default="auto")
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ class NetworkSettings(FitSettings):
     max_layers: int = key("a whole number from 1", is_count, 2)
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of(*_FAMILIES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMES, default="gaussian")
     ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count, 1), None)
     alphas: tuple[float, ...] | None = key("a list of positive numbers", each(is_positive, 1), None)
     feature_sparsities: tuple[float, ...] | None = key(
@@ -318,7 +318,7 @@ class TobitSettings(FitSettings):
 
     alpha: float = key("a number from 0", is_from_zero, 0.0)
     cv: int = key(*_CV)
-    noise: str = one_of(*_FAMILIES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMES, default="gaussian")
 
 
 def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
