@@ -78,7 +78,7 @@ def time_left(started: float, done: float, total: float) -> str:
 
 
 def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "") -> list[Any]:
-    """Results of ``joblib.delayed`` calls, in their order; ``what`` names them on the moving line.
+    """Results of ``joblib.delayed`` calls, in order; ``what`` names them on the progress line.
 
     Without a name nothing is shown.
 

@@ -245,7 +245,7 @@ def error_products(
 
 
 def promising_priors(products: FloatArray, weight: FloatArray, n_members: int) -> list[int]:
-    r"""Priors without which the average may be worse, by what one fold holds out.
+    r"""Priors that may still improve the average, judged on the held-out rows of one fold.
 
     From the last one to the first, a prior is left out if it surely adds nothing to the average of
     the others. With the error e of that average and the error :math:`e_k` of a member,
@@ -371,7 +371,7 @@ class WeighedPrior(NamedTuple):
 class StackDraws:
     r"""Draws of the averaged layer; the weights of the priors and the error model stay.
 
-    A bootstrap of a layer that is shrunken towards 0 tells how it varies from sample to sample, not
+    A bootstrap of a layer that is shrunken towards 0 shows how it varies from sample to sample, not
     how far it is from the truth. Here the centre of the prior moves as well. With weights g of the
     rows and :math:`\Delta_0` drawn from the prior,
 

@@ -147,7 +147,7 @@ class Boosted(NamedTuple):
     grown : list of lists
         Of every task: ``node`` and ``number`` of its trees.
     rounds : int array of shape (T,)
-        With how many of them the judging rows are most likely.
+        Number of rounds with the highest likelihood of the judging rows.
     sigma : array of shape (rounds, T)
         σ at every round.
     loss : array of shape (T,)
@@ -231,7 +231,7 @@ def boost(
 
 
 class _Judge:
-    """Rows that stop the boosting, and tell σ: trees fit the rows they were grown on too well."""
+    """Rows that stop the boosting and estimate σ: trees fit the rows they grew on too well."""
 
     def __init__(
         self, rows: Entries, sigma: FloatArray, free: BoolArray, growth: Growth, noise: Noise
@@ -286,7 +286,7 @@ _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
 
 
 class Forest(NamedTuple):
-    """Trees of all rows, and what trees that had not seen a row say of it.
+    """Trees of all rows, and out-of-fold scores.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class TreeTable:
         they also stop; the trees of all rows are as many as those were on average, with their σ.
         The first part also says whether larger trees are better.
         Given a stack, there are trees if they explain held-out residuals of some task (clearly,
-        where rows are many) or are far better alone, for all tasks that do not speak against them;
+        where rows are many) or are far better alone, for all tasks in which they do no clear harm;
         unless, where the table is not small, they add nothing on the first part.
         """
         tasks = np.arange(len(self.problem.sigma))

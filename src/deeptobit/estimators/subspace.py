@@ -278,7 +278,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         (:func:`deeptobit.layer.choose_alpha`). ``history_["alphas"]`` has what was tried.
         This is for the ridge and rows in memory. Penalties that choose features, rows beyond
         memory and the layers of a network take the first value. The online solver, which does not
-        know the number of rows n, takes 0 and shrinks by what new rows say of its predictions.
+        know the number of rows n, takes 0 and shrinks by its errors on rows not yet learned.
     penalty : {"ridge", "group"} or Penalty
         P(V) beside :math:`\tfrac12\|U\|_F^2`; an object is a :class:`deeptobit.penalties.Penalty`.
         ``"group"`` is the mixture above with s = ½ unless ``feature_sparsity`` says otherwise. All
@@ -301,7 +301,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     n_jobs : int or None
         Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
     verbose : int
-        1 shows on stderr what is being done and what is left, on one line that moves.
+        1 shows progress on stderr, on one line updated in place, with the time left if known.
     lower, upper, outside, noise, sigma, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`TobitRegressor`; ``tol`` is the norm of the gradient (where features have
         left, of the least subgradient: the residual of the optimality conditions) relative to that

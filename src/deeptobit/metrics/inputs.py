@@ -122,7 +122,7 @@ def read_weights(
         found = f"row {row} has {weights[row]:g} ({len(wrong)} such rows)"
         raise ValueError(f"sample_weight must be finite and not negative; {found}")
     if n_samples > 0 and not (may_be_zero or weights.any()):
-        raise ValueError("sample_weight is zero in every row: no row counts")
+        raise ValueError("sample_weight is zero in every row")
     return weights
 
 

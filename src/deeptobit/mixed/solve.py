@@ -186,7 +186,7 @@ def _common(moments: FloatArray, n_factors: int) -> FloatArray:
 
 
 class CrossFit(NamedTuple):
-    """The ridge, fixed effects (N, T) of people who were left out, and what is left around them."""
+    """The ridge, out-of-fold fixed effects (N, T), and the fit with these as an offset."""
 
     alpha: float
     mean: FloatArray
@@ -202,7 +202,7 @@ def cross_fit(
     effects as they are, and then random effects and σ around the fixed effects of the people who
     were left out. The evidence of the latter chooses alpha. In-sample residuals of many features
     would make all variances too small. ``norms`` are those of the basis, (r,), and ``order`` are
-    numbers of people (n,), the same for people who are the same: a weight of 2 is a person twice.
+    numbers of people (n,), equal for people with equal data: a weight of 2 is a person twice.
     """
     settings: dict[str, Any] = {"tol": _LOOSE, "max_iter": max_iter}
     fold = order % _FOLDS
@@ -263,8 +263,8 @@ def with_factors(alone: Solution, structure: Structure, **settings: Any) -> Solu
 def hidden_scores(problem: MixedProblem, hidden: BoolArray, found: Solution) -> FloatArray:
     """Mean ranked probability score of every hidden visit by a fit to the others, (n,).
 
-    Visits count alike, whatever the weight of people. Bounds are where entries are censored, which
-    costs what lies beyond them alone.
+    Visits count alike, whatever the weight of people. Predictions are clipped where entries
+    are censored, so scores ignore their shape beyond.
     """
     effects, visits, every = found.point.effects, found.problem.visits, problem.visits
     low, high, z = (each[hidden] for each in (every.low, every.high, every.z))
@@ -307,7 +307,7 @@ def hide_last_visits(problem: MixedProblem, seed: int) -> list[BoolArray]:
 def choose_structure(
     problem: MixedProblem, wanted: dict[str, Any], *, seed: int, max_iter: int, watch: Watch
 ) -> tuple[Structure, list[dict[str, Any]]]:
-    """The random effects with which hidden last visits are forecast best.
+    """The random effects with which held-out last visits are forecast best.
 
     A structure replaces the best one before if it is better by more than the standard error of the
     difference, person by person, or if it is better and Schwarz's criterion agrees. ``wanted`` has
@@ -325,7 +325,7 @@ def choose_structure(
         return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
-        watch(f"hidden last visits, {len(tried) + 1} structures tried")
+        watch(f"held-out last visits, {len(tried) + 1} structures tried")
         scores, schwarz = [], 0.0
         for number, hidden in enumerate(folds):
             found = with_factors(alone(number, structure.effects), structure, **settings)

@@ -95,7 +95,7 @@ def grow(
 def calibrate(
     targets: CensoredTargets, weight: FloatArray, latent: FloatArray, scaling: TargetScaling
 ) -> FloatArray:
-    r"""The paper's calibration :math:`\hat\sigma_t^2 = \|y_t - \hat y_t\|_2^2/N`, (T,).
+    r"""Calibration (paper, section 4.2): :math:`\hat\sigma_t^2 = \|y_t - \hat y_t\|_2^2/N`, (T,).
 
     Parameters
     ----------
@@ -304,9 +304,9 @@ def retrain(
 ) -> tuple[NetworkLayer, ...]:
     """Fit a network that was trained before again, with its choices, in standard units.
 
-    Layers start from where they are, one after the other; ``n_layers`` of them are not copies of
-    the first. A network that was ``tuned`` is grown and tuned anew: tuning stops before its end,
-    and would go further if it went on.
+    Layers start from their current parameters, one after the other; ``n_layers`` of them are not
+    copies of the first. A network that was ``tuned`` is grown and tuned anew: tuning stops before
+    its end, and would go further if it went on.
     """
     if tuned:
         return train(problem, joint_tuning=True, tol=tol, max_iter=max_iter).layers

@@ -1,4 +1,4 @@
-"""``deeptobit check``: examine a study and its table, say what may go wrong, and mend it."""
+"""``deeptobit check``: examine a study and its table, say what may go wrong, and fix it."""
 
 from __future__ import annotations
 

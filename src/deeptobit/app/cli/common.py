@@ -37,7 +37,7 @@ OutTable = Annotated[
     Path | None,
     typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
 ]
-Coverage = Annotated[float | None, typer.Option(help="Of intervals; default: the study's.")]
+Coverage = Annotated[float | None, typer.Option(help="Of the intervals; default: as in the study.")]
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 _MARK = b'<meta name="generator" content="deeptobit">'
@@ -66,7 +66,7 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
         raise studies.StudyError(f"{path.parent}: there is no such folder; make it first")
     elsewhere = f"{option} writes elsewhere"
     if any(path.resolve() == given.resolve() for given in others):
-        raise studies.StudyError(f"{path} is what the command reads or writes; {elsewhere}")
+        raise studies.StudyError(f"{path} is already used by this command; {elsewhere}")
     if path.is_dir():
         raise studies.StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:

@@ -21,7 +21,7 @@ _CRPS = "CRPS: error of the predicted distribution, in units of the target; null
 
 def _some_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
+        raise BadParameter("it must be at least 1, or -1 for all cores")
     return jobs
 
 

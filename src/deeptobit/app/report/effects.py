@@ -1,4 +1,4 @@
-"""What features do to outcomes, in points and by shared directions; errors in parts of the rows."""
+"""What features do to outcomes, in points and by shared directions; errors in subgroups."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -58,13 +58,13 @@ def _signed(value: float) -> str:
     return text if value < 0.0 or not np.isfinite(value) else f"+{text}"
 
 
-# Parts of the rows.
+# Subgroups.
 
 
 def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
-    """Errors in parts of the rows against those in all rows, averaged over outcomes.
+    """Errors in subgroups against those in all rows, averaged over outcomes.
 
-    Column, part, rows, error relative to all rows, bias in units of the noise, coverage; for a
+    Column, subgroup, rows, error relative to all rows, bias in units of the noise, coverage; for a
     single outcome the error is in points.
     """
     alone, rows = len(table) == 1, []

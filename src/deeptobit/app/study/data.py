@@ -238,7 +238,7 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     r"""Read the table of a study, or another file in the same way.
 
     The codes for missing values are those of the study. So is the sheet, unless another file has
-    none. The header of another file is looked for: it may have no title above it.
+    none. The header of another file is detected: it may have no title above it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a fitted study keeps of its rows: where features lie, what they do, and errors in parts.
+"""What a fitted study keeps of its rows: where features lie, what they do, and errors in subgroups.
 
 A fitted study does not keep the rows themselves; so all three are computed when it is fitted. The
 patient page takes its ranges from the first, and a prediction for a row far outside can say so.
@@ -309,19 +309,19 @@ def stable_loadings(model: Any, X: pd.DataFrame, **resampling: Any) -> BoolArray
     return np.asarray(found.stable().reindex(list(map(str, X.columns))).to_numpy(dtype=np.bool_))
 
 
-# Parts of the rows.
+# Subgroups.
 
 FEWEST_IN_PART = 20  # rows; errors of fewer are chance
 _MOST_PARTS = 20
 
 
 class Part(NamedTuple):
-    """Held-out errors in a part of the rows: a category of a column, or a large group.
+    """Held-out errors in a subgroup of the rows: a category of a column, or a large group.
 
     Attributes
     ----------
     column, level : str
-        What the part is.
+        What the subgroup is.
     rows : float
         Number of rows, to the nearest ten.
     error : array of shape (T,)

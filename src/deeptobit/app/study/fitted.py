@@ -59,7 +59,7 @@ class FittedStudy:
     effects : Effects or None
         What features do to outcomes, in their units.
     subgroups : tuple of Part
-        Held-out errors in parts of the rows.
+        Held-out errors in subgroups.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
     stable : array of shape (D, R) or None
@@ -196,7 +196,7 @@ def predict_rows(
 
 
 def predicted_columns(predictive: Predictive, coverage: float) -> dict[str, FloatArray]:
-    """Mean, ends of the central interval and probabilities of the bounds, by what a name gains."""
+    """Mean, ends of the central interval and probabilities of the bounds, by column suffix."""
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     low, high = predictive.interval(coverage)
@@ -303,7 +303,7 @@ def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
 
 
 def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Predictions behind the columns of the table; a column of a taken name is called given."""
+    """The table, then predictions; a column with a prediction's name becomes ``NAME (given)``."""
     given = table.cells.reset_index(drop=True)
     taken = set(predictions.columns) & {*map(str, given.columns)}
     ids = {name for name in taken if name == predictions.columns[0]}

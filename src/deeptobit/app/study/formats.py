@@ -76,7 +76,7 @@ def read_table(
     sheet : str, optional
         Sheet of a workbook; the first by default.
     header : int, optional
-        Row of the file that names the columns, from 1; by default it is looked for.
+        Row of the file that names the columns, from 1; detected by default.
     missing : sequence of str
         Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
@@ -210,7 +210,7 @@ class TableFile:
                 yield self._table(frame.cells, frame.where, frame.lines), rows
 
     def read(self) -> Table:
-        """The whole table, without rows that are no people."""
+        """The whole table, without rows that are not people."""
         return layout.without_summaries(self._read(self.columns))
 
     def _read(self, columns: list[str] | None) -> Table:

@@ -1,6 +1,6 @@
 """The measures of a prediction: one table, which reports, model cards and comparisons read.
 
-A measure is one entry of :data:`MEASURES`. Nothing else names it.
+A measure is one entry of :data:`MEASURES`.
 """
 
 from collections.abc import Callable

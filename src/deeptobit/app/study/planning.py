@@ -144,7 +144,7 @@ class Plan:
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
-    """The plan of a study like one that was fitted: people, effect, noise and bounds of its model.
+    """The plan of a study like one that was fitted: scores, effect, noise and bounds of its model.
 
     Scores are those of its held-out rows. What other features explain is the rest of their
     variance; the model does not know how the feature is correlated with them, 0 is assumed.

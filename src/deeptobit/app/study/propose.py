@@ -32,7 +32,7 @@ class ProposedTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """The part of every column.
+    """The role of every column.
 
     ``excluded`` maps columns to the reason, ``categorical`` are numbers that are codes.
     """
@@ -46,7 +46,7 @@ class Proposal:
 
 
 def inspect_table(table: Table) -> Proposal:
-    """Guess the part of every column; people correct it in the study file."""
+    """Guess the role of every column; people correct it in the study file."""
     summaries = {name: columns.summarise_column(table, name) for name in table.columns}
     kinds = {name: summary.kind for name, summary in summaries.items()}
     key, group = _who(table, kinds)
@@ -224,9 +224,9 @@ _MOST_ROUNDS = 3  # what is wrong with cells hides what is wrong with features
 
 
 def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[Finding]]:
-    """A proposed study file with what is certainly wrong mended, what was, and what is left.
+    """A proposed study file with certain errors fixed, the fixed findings, and those that remain.
 
-    The name of a finding is a comment behind its line; what is left is told at the top.
+    The name of a finding is a comment behind its line; unresolved ones are listed at the top.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[
         decided += [one for one in certain if one not in decided]
     left = [finding for finding in findings if finding.level != "note"]
     if left:
-        head = "\n# 'deeptobit check' explains and mends what was found:\n"
+        head = "\n# 'deeptobit check' explains these findings and can fix some:\n"
         lines = [f"# {finding.name}: {finding.message}\n" for finding in left]
         text = text.replace("\n[data]", f"{head}{''.join(lines)}\n[data]", 1)
     return text, decided, left

@@ -111,9 +111,7 @@ def forecast_table(
     """
     model, study = fitted.model, fitted.study
     if not isinstance(model, MixedTobitRegressor):
-        raise StudyError(
-            'this is no model of repeated visits, as fit makes of a study with kind = "mixed"'
-        )
+        raise StudyError('this is not a model of repeated visits; fit a study with kind = "mixed"')
     groups = read_groups(study, table)
     if groups is None or study.data.time is None:
         raise StudyError("forecasts need [data] group and [data] time in the study of the model")

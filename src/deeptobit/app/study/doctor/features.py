@@ -66,7 +66,7 @@ def find_target(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="It tells nothing; as a target it cannot be predicted.",
+    harm="It carries no information; as a target it cannot be predicted.",
     fix="`[features] exclude`; a target is left out by hand",
 )
 def find_constant(case: Case) -> Iterator[Finding]:
@@ -149,11 +149,11 @@ _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
 @rule(
-    harm="A number that names people is learned by heart, and says nothing of new people.",
+    harm="A number that names people is memorised, and says nothing about new people.",
     fix="`[features] exclude`",
 )
 def find_identifier(case: Case) -> Iterator[Finding]:
-    """An identifier among the features: by its name, by leading zeros, or since it counts rows."""
+    """An identifier among the features: by its name, by leading zeros, or by numbering rows."""
     for name, why in identifiers(case).items():
         if case.study.data.group or not columns.repeats(case.table.text(name)):
             yield warn(name, f"looks like an identifier ({why}), and is a feature", exclude([name]))
@@ -179,7 +179,7 @@ def _why_identifier(case: Case, name: str) -> str | None:
     first, last = values[0], values[-1]
     starts = first in (0, 1) or (first >= 100 and not 1800 <= first < last <= 2100)
     counts = starts and len(values) >= _LEAST_ROWS and (np.diff(values) == 1.0).all()
-    return "it counts the rows" if counts else None
+    return "it numbers the rows" if counts else None
 
 
 @rule(
@@ -273,7 +273,7 @@ def _standardised(Z: FloatArray) -> FloatArray:
     fix="`[features] exclude`",
 )
 def find_leak(case: Case) -> Iterator[Finding]:
-    """A copy or near copy of a target among the features, its classes, or items of its sum."""
+    """A copy, near copy or binned version of a target among the features, or items of its sum."""
     data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
     encoded = (column.name for column in data.encoder.columns if column.reference is None)

@@ -1,4 +1,4 @@
-"""The registry of findings: what each is called, what it does to a model, and what mends it.
+"""The registry of findings: what each is called, what it does to a model, and how to fix it.
 
 A finding has a stable name such as ``leak:total_points``: its kind, and what it is about. A rule is
 a function that yields the findings of one kind, listed by the decorator :func:`rule`. The page
@@ -84,7 +84,7 @@ class Finding(NamedTuple):
     evidence : str
         Rows and values.
     edits : tuple of Edit
-        What mends it; empty if only people can.
+        Changes that fix it; empty if only people can.
     """
 
     level: Level
@@ -101,7 +101,7 @@ class Finding(NamedTuple):
 
     @property
     def fix(self) -> str:
-        """The lines of the study file that mend it."""
+        """The lines of the study file that fix it."""
         return "; ".join(edit.line for edit in self.edits)
 
     @property
@@ -212,7 +212,7 @@ class Rule(NamedTuple):
     harm : str
         What it does to a model.
     fix : str
-        What mends it.
+        How to fix it.
     """
 
     find: Find
@@ -316,7 +316,7 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
         others = f" So are {listed(names, SHOWN)}." if names else ""
         raise StudyError(
             f"{first.name} is certainly wrong: {first.about!r} {first.message} "
-            f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' mends "
+            f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' fixes "
             f"what it can; --accept {first.name} fits anyway, where that is possible"
         )
 
@@ -337,7 +337,7 @@ def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:
             hint = did_you_mean(name, known) or f"; there is {listed(known, SHOWN) or 'none'}"
             raise StudyError(f"there is no finding {name!r}{hint}")
         if not any(one.edits for one in of_name):
-            raise StudyError(f"{name}: no line of a study file mends it; correct the table")
+            raise StudyError(f"{name}: it cannot be fixed in the study file; correct the table")
         chosen += [one for one in of_name if one.edits]
     return list(dict.fromkeys(chosen))
 

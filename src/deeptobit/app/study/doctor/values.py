@@ -117,7 +117,7 @@ def codes_of_table(table: Table) -> list[str]:
     fix="`[columns.NAME] missing` for a few; a corrected bound for many",
 )
 def find_outside(case: Case) -> Iterator[Finding]:
-    """Values beyond the bounds of a target, or of the scale that a column is called like."""
+    """Values beyond the bounds of a target, or of the scale suggested by the column's name."""
     clipped = {target.values for target in case.study.targets if target.outside == "clip"}
     for name, rest in case.uncoded.items():
         lower, upper = case.bounds[name]
@@ -135,11 +135,11 @@ def find_outside(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="Bounds of another scale say that people are at the end who are not, or the reverse.",
+    harm="With bounds of another scale, scores count as censored that are not, or the reverse.",
     fix="`[targets.NAME] lower` and `upper` of the scale",
 )
 def find_scale(case: Case) -> Iterator[Finding]:
-    """A target called like a known scale with other bounds, or a column that does not fit it."""
+    """A target named like a known scale with other bounds, or a column that does not fit it."""
     declared = {target.values: target.name for target in case.study.targets}
     for name, found in case.uncoded.items():
         versions = columns.versions_of(name)
@@ -151,13 +151,13 @@ def find_scale(case: Case) -> Iterator[Finding]:
             scale = columns.known_scale(name, low, high)
             if scale and (lower, upper) not in [(each.lower, each.upper) for each in versions]:
                 target = ("targets", declared[name])
-                message = f"is called like {scale.title}; the study says {lower:g} to {upper:g}"
+                message = f"is named like {scale.title}; the study says {lower:g} to {upper:g}"
                 edits = Edit(target, "lower", scale.lower), Edit(target, "upper", scale.upper)
                 evidence = f"nearly all values are from {low:g} to {high:g}"
                 yield warn(declared[name], message, edits, evidence)
         low, high = found.at(0.02), found.at(0.98)
         if not any(each.lower <= low and high <= each.upper for each in versions):
-            message = f"is called like {versions[-1].title}, and has many values beyond"
+            message = f"is named like {versions[-1].title}, and has many values beyond"
             yield warn(name, message, evidence=f"most values are from {low:g} to {high:g}")
 
 
@@ -207,11 +207,11 @@ def find_units(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="People at the end of a scale are taken for exactly there, which flattens all slopes.",
+    harm="Scores at the end of the scale are treated as exact, which flattens all slopes.",
     fix="`[targets.NAME] lower` or `upper`",
 )
 def find_bound(case: Case) -> Iterator[Finding]:
-    """Many values at the smallest or largest of a target, and no bound there."""
+    """Many values at the minimum or maximum of a target, and no bound there."""
     targets = case.built.targets
     observed = np.where(targets.observed, targets.low, np.nan)
     for task, target in enumerate(case.study.targets):
