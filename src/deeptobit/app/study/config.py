@@ -206,8 +206,8 @@ class ColumnSettings:
     name: str
     missing: tuple[str | float, ...] = key(*_CODES)
     divide: float = key("a positive number", is_positive, 1.0)
-    above: float | None = key("a number: only cells above it are divided", is_number, None)
-    below: float | None = key("a number: only cells below it are divided", is_number, None)
+    above: float = key("a number: only cells above it are divided", is_number, -np.inf)
+    below: float = key("a number: only cells below it are divided", is_number, np.inf)
     ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
     remove: tuple[str, ...] = key('a list of text, such as ["kg"]', each(is_name), ())
     decimal_comma: bool = key("true or false", lambda value: isinstance(value, bool), False)
@@ -220,9 +220,7 @@ class ColumnSettings:
         >>> ColumnSettings("height", divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
         array([1.7 , 1.82,  nan])
         """
-        above = -np.inf if self.above is None else self.above
-        below = np.inf if self.below is None else self.below
-        some = (values > above) & (values < below)
+        some = (values > self.above) & (values < self.below)
         return np.where(some, values / self.divide, values)
 
 
@@ -559,18 +557,16 @@ def settings_text(study: Study) -> str:
     upper = 30
     <BLANKLINE>
     """
-    stored: dict[str, Any] = {}
-    for title in _SECTIONS:
-        section = getattr(study, title)
-        many = isinstance(section, tuple)
-        stored[title] = {one.name: _changed(one) for one in section} if many else _changed(section)
+    stored = {title: _changed(getattr(study, title)) for title in _SECTIONS}
     stored["data"]["file"] = "table"
     stored = {title: section for title, section in stored.items() if section}
     return str(require("tomlkit", "app").dumps(stored))
 
 
 def _changed(section: Any) -> dict[str, Any]:
-    """The keys of a section that are not at their defaults."""
+    """The keys of a section that are not at their defaults; of several sections, by name."""
+    if isinstance(section, tuple):
+        return {one.name: _changed(one) for one in section}
     values = {item.name: (getattr(section, item.name), item.default) for item in keys_of(section)}
     return {name: value for name, (value, default) in values.items() if value != default}
 
