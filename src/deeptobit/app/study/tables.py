@@ -314,6 +314,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
     files.write_whole(path, [content.encode() if isinstance(content, str) else content])
 
 
+def templates(folder: str, **settings: Any) -> Any:
+    """Jinja's environment for the templates in a folder of ``deeptobit.app``."""
+    jinja2 = require("jinja2", "app")
+    loader = jinja2.PackageLoader("deeptobit.app", folder)
+    return jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **settings)
+
+
 def escape_markdown(text: str) -> str:
     r"""Text on one line, that no Markdown or HTML is read into.
 
