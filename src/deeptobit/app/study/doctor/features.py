@@ -131,9 +131,8 @@ def find_category(case: Case) -> Iterator[Finding]:
         wrong = [one for one in rare if one.isalpha() and len(one) >= _LONG and one not in twice]
         wrong = [one for one in wrong if get_close_matches(one, usual, cutoff=_ALIKE)]
         if wrong:
-            yield warn(
-                name, f"rare categories that are spelled nearly like another: {listed(wrong)}"
-            )
+            message = f"rare categories that are spelled nearly like another: {listed(wrong)}"
+            yield warn(name, message)
         elif rare and not twice:
             message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", name, message)
@@ -496,9 +495,9 @@ def find_id(case: Case) -> Iterator[Finding]:
 )
 def find_site(case: Case) -> Iterator[Finding]:
     """A column of sites, clinics or families among the features."""
-    for name in case.features:
-        text = case.table.text(name) if columns.names_place(name) else None
-        if text is not None and text.nunique() > 1 and not case.study.data.group:
+    for name in filter(columns.names_place, case.features):
+        text = case.table.text(name)
+        if text.nunique() > 1 and not case.study.data.group:
             edits = (Edit(("data",), "group", name),) if columns.repeats(text) else ()
             message = "holds sites: as a feature it says nothing of people from a new one"
             yield Finding("note", name, message, edits=edits)

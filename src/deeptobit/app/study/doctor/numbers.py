@@ -182,15 +182,13 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
 
     for k in range(most, 0, -1):
         outer, next_one = float(values[k - 1]), float(values[k])
-        if not is_upper and outer <= 0.0 and next_one > well_above > 0.0:
-            return np.sort(values[:k])
+        is_far = not is_upper and outer <= 0.0 and next_one > well_above > 0.0
         apart, log_apart = ratios(outer, next_one)
-        if (apart > _APART and log_apart > _LOG_APART) or (
-            is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
-        ):
-            return np.sort(values[:k])
+        is_far |= apart > _APART and log_apart > _LOG_APART
+        is_far |= is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
         # The next value may be far too: then all are compared with the last that may be.
-        if is_positive and apart > _HIDDEN and min(ratios(outer, float(values[most]))) > _APART:
+        is_far |= is_positive and apart > _HIDDEN and min(ratios(outer, values[most])) > _APART
+        if is_far:
             return np.sort(values[:k])
     return values[:0]
 

@@ -311,9 +311,8 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
     accepted = set(accepted)
     refused = [one for one in found if one.level == "error" and one.name not in accepted]
     if refused:
-        first = refused[0]
-        names = [one.name for one in refused[1:]]
-        others = f" So are {listed(names, SHOWN)}." if names else ""
+        first, *rest = refused
+        others = f" So are {listed([one.name for one in rest], SHOWN)}." if rest else ""
         raise StudyError(
             f"{first.name} is certainly wrong: {first.about!r} {first.message} "
             f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' mends "
@@ -380,15 +379,15 @@ def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
         place.pop(edit.key, None)
     elif isinstance(edit.value, tuple):
         values = place.setdefault(edit.key, tomlkit.array())
-        has_lines = "\n" in values.as_string()
-        for value in edit.value:
-            if value not in list(values) and has_lines:
+        new = [value for value in edit.value if value not in list(values)]
+        if "\n" in values.as_string():
+            for value in new:
                 values.add_line(value, comment=comment or None, indent="    ")
-            elif value not in list(values):
-                values.append(value)
-        if comment and not has_lines:
-            before = values.trivia.comment.lstrip("# ")
-            values.comment("; ".join(filter(None, [before, comment])))
+        else:
+            values.extend(new)
+            if comment:
+                before = values.trivia.comment.lstrip("# ")
+                values.comment("; ".join(filter(None, [before, comment])))
     else:
         value = tomlkit.item(edit.value)
         if comment:
