@@ -352,14 +352,11 @@ def _sums(case: Case, copies: set[str], rows: slice) -> Iterator[Finding]:
                 (share,), (slopes,) = _held_out(X[np.ix_(used, at)], Y[used, task : task + 1])
             if share > _NEAR:
                 target = case.study.targets[task].name
-                yield Finding(
-                    "error",
-                    names[0] if len(names) == 1 else target,
-                    f"features predict the target {target!r} nearly without error (held-out R² "
-                    f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
-                    evidence="is it their sum or mean?" if len(names) > 1 else "",
-                    edits=exclude(names),
-                )
+                how = f"nearly without error (held-out R² {share:.3f} of a straight line)"
+                message = f"features predict the target {target!r} {how}: {listed(names, SHOWN)}"
+                about = names[0] if len(names) == 1 else target
+                evidence = "is it their sum or mean?" if len(names) > 1 else ""
+                yield Finding("error", about, message, evidence=evidence, edits=exclude(names))
 
 
 def _held_out(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -462,12 +459,9 @@ def find_people(case: Case) -> Iterator[Finding]:
             yield warn(name, message, evidence=case.table.at(text.isna().to_numpy()))
         elif not data.group and columns.repeats(text):
             message = "looks like an identifier that repeats, so that rows of a person may be both "
-            yield warn(
-                name,
-                f"{message}in the training and in the held-out rows",
-                (Edit(("data",), "group", name),),
-                f"{text.duplicated().sum()} rows are of a person with an earlier row",
-            )
+            message += "in the training and in the held-out rows"
+            evidence = f"{text.duplicated().sum()} rows are of a person with an earlier row"
+            yield warn(name, message, (Edit(("data",), "group", name),), evidence)
 
 
 @rule(

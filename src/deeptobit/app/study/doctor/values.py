@@ -167,7 +167,7 @@ def find_outlier(case: Case) -> Iterator[Finding]:
         far = numbers.outliers_of(rest)
         if not len(far):
             continue
-        others = rest.where(~np.isin(rest.values, far))
+        others = rest.without(far)
         low, high = others.values[[0, -1]]
         guess = numbers.guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
         evidence = f"{case.cells(name, far)}; all others are from {low:g} to {high:g}"
