@@ -55,8 +55,7 @@ def find_line(text: str, key: tuple[str, ...]) -> int | None:
             found = table + _path(f"{before[1]} = 0")
         for depth in range(1, min(len(found), 3) + 1):  # section, name and key
             lines.setdefault(found[:depth], number)
-    around = (lines.get(key[:depth]) for depth in range(len(key), 0, -1))
-    return next((line for line in around if line), None)
+    return next((lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in lines), None)
 
 
 def _path(line: str) -> tuple[str, ...]:
@@ -160,6 +159,11 @@ def is_count(value: Any, least: int = 1) -> bool:
     return is_number(value) and isinstance(value, int) and value >= least
 
 
+def is_seed(value: Any) -> bool:
+    """Whether a value is a whole number that seeds random numbers."""
+    return is_count(value, 0) and value < 2**32
+
+
 def is_name(value: Any) -> bool:
     """Whether a value is text that is not empty."""
     return isinstance(value, str) and bool(value.strip())
@@ -259,11 +263,7 @@ class TargetSettings:
 
 
 _CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
-_SEED = (
-    "a whole number from 0 to 4294967295",
-    lambda value: is_count(value, 0) and value < 2**32,
-    0,
-)
+_SEED = ("a whole number from 0 to 4294967295", is_seed, 0)
 _KINDS = ("auto", "network", "tobit", "mixed")
 _FAMILIES = ("gaussian", "logistic", "student_t")
 

@@ -19,6 +19,8 @@ _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
+Kinds = dict[str, columns.Kind]
+
 
 class ProposedTarget(NamedTuple):
     """A column that looks like an outcome, its bounds, the reason, and whether it is certain."""
@@ -77,7 +79,7 @@ def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
     return max(rank, key=lambda name: rank[name], default=None)
 
 
-def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:
+def _who(table: Table, kinds: Kinds) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if columns.names_person(name)]
     first = [name for name in table.columns[:1] if kinds[name] == "text"]
@@ -90,9 +92,7 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     return key, next(groups, None)
 
 
-def _outcomes(
-    table: Table, kinds: dict[str, columns.Kind], names: list[str]
-) -> list[ProposedTarget]:
+def _outcomes(table: Table, kinds: Kinds, names: list[str]) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
     sf36 = columns.sf36_together(table.columns)

@@ -225,8 +225,7 @@ class Table:
                     text = text.str.replace(old, new, regex=False).str.strip()
                 text = text.mask(text.isin(self._missing(column)))
                 if codes and text.notna().any():  # -4.0 is -4, but the id 007 is not 7
-                    numbers = text.map(self._number, na_action="ignore")
-                    text = text.mask(numbers.isin(codes))
+                    text = text.mask(text.map(self._number, na_action="ignore").isin(codes))
                 text = text.str.casefold() if repair and repair.ignore_case else text
             text = text.astype(object)
             self._text[column] = text.where(text.notna(), None)
