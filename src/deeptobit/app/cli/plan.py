@@ -1,7 +1,5 @@
 """``deeptobit plan``: how many people a study needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

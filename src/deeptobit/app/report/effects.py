@@ -174,10 +174,9 @@ def in_words(directions: Directions) -> list[Component]:
 
 def _largest(loadings: "pd.Series[float]") -> list[str]:
     """Names and signs of loadings of at least a tenth of the largest."""
-    sizes = loadings.abs()
-    order = np.argsort(-sizes.to_numpy(), kind="stable")[:_LISTED]
-    shown = [k for k in order if sizes.iloc[k] > 0.1 * sizes.max()]
-    return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
+    strongest = loadings.sort_values(key=abs, ascending=False, kind="stable").iloc[:_LISTED]
+    shown = strongest[strongest.abs() > 0.1 * strongest.abs().max()]
+    return [f"{'+' if value > 0 else '−'}\u00a0{name}" for name, value in shown.items()]
 
 
 def task_cosines(model: CensoredRegressor) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def render_patient_page(
         "model": model,
         "fields": fields,
         "mayBeBlank": encoder.missing != "error",
-        "ranges": _ranges(ranges),
+        "ranges": None if ranges is None else _ranges(ranges),
         "people": people,
         "coverages": list(COVERAGES),
     }
@@ -287,8 +287,7 @@ def _fields(
             field |= {name: end[place] for name, end in ends.items()}
         fields.append(field)
         place += len(column.features)
-    order = np.argsort(-_importance(model, encoder), kind="stable")
-    return [fields[at] for at in order]
+    return [fields[at] for at in np.argsort(-_importance(model, encoder), kind="stable")]
 
 
 def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
@@ -311,10 +310,8 @@ def _importance(model: Any, encoder: Encoder) -> FloatArray:
     return np.maximum.reduceat(moved, np.cumsum([0, *widths[:-1]]))
 
 
-def _ranges(ranges: FeatureRanges | None) -> Numbers | None:
+def _ranges(ranges: FeatureRanges) -> Numbers:
     """What an alarm needs."""
-    if ranges is None:
-        return None
     below, above = ranges.limits
     return {
         "below": below,

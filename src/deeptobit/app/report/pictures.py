@@ -85,13 +85,12 @@ def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", dpi=160, metadata=nothing)
     svg, width = buffer.getvalue(), round(float(figure.get_size_inches()[0]) * 96)
-    view_box = re.search(r'viewBox="[^"]*"', svg)
+    view_box = re.findall(r'viewBox="[^"]*"', svg)[0]
     body = svg[svg.index(">", svg.index("<svg")) + 1 :]  # matplotlib escapes what it writes
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
-    assert view_box is not None
-    head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(alt)}">'
+    head = f'<svg {view_box} role="img" width="{width}" aria-label="{escape(alt)}">'
     return Picture(head + body.strip(), width, caption)
 
 

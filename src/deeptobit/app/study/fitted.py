@@ -305,24 +305,17 @@ def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
 def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
     """The table, then predictions; a column with a prediction's name becomes ``NAME (given)``."""
     given = table.cells.reset_index(drop=True)
-    taken = set(predictions.columns) & {*map(str, given.columns)}
-    ids = {name for name in taken if name == predictions.columns[0]}
-    given = given.rename(columns={name: f"{name} (given)" for name in taken - ids})
-    first = 1 if ids or predictions.columns[0] == "row" else 0
-    return pd.concat([given, predictions.iloc[:, first:]], axis=1)
-
-
-def digits(fitted: FittedStudy) -> dict[str, int]:
-    """Decimal places of every target that show three digits of its spread."""
-    spread = np.nanstd(fitted.held_out.targets.values, axis=0)
-    places = np.clip(2.0 - np.floor(np.log10(np.where(spread > 0.0, spread, 0.1))), 0, 15)
-    return dict(zip(fitted.model.target_names_, places.astype(int).tolist(), strict=True))
+    predicted = predictions.iloc[:, 1:]  # the first column is the id, or the number of the row
+    given = given.rename(columns={name: f"{name} (given)" for name in predicted})
+    return pd.concat([given, predicted], axis=1)
 
 
 def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     """Three digits of the spread of every target, four of probabilities."""
+    spread = np.nanstd(fitted.held_out.targets.values, axis=0)
+    digits = np.clip(2.0 - np.floor(np.log10(np.where(spread > 0.0, spread, 0.1))), 0, 15)
     places: dict[str, int] = {}
-    for name, number in digits(fitted).items():
+    for name, number in zip(fitted.model.target_names_, digits.astype(int).tolist(), strict=True):
         places |= {name + what: number for what in ("", " low", " high")}
         places |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
     return predictions.round(places)

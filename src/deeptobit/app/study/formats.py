@@ -43,6 +43,8 @@ ARROW = (".arrow", ".feather")
 KINDS = (*TEXT, *SHEETS, *STATISTICS, *PARQUET, *ARROW)
 _ALL_ROWS = 2**31 - 1
 
+Chunk = tuple[Table, IntArray]  # some rows of a table, and their numbers in it
+
 
 def kind_of_file(path: Path) -> str:
     """The suffix of a file in lower case; a folder counts as Parquet."""
@@ -200,9 +202,7 @@ class TableFile:
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
         return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
-    def chunks(
-        self, columns: Sequence[str] | None, batch_rows: int
-    ) -> Iterator[tuple[Table, IntArray]]:
+    def chunks(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Chunk]:
         """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
         with as_study_error():
             for frame in self.source.frames(columns, batch_rows):

@@ -187,10 +187,7 @@ class Case:
     @cached_property
     def uncoded(self) -> dict[str, Distinct]:
         """The different numbers of each column without codes."""
-        return {
-            name: each.where(~np.isin(each.values, self.codes[name]))
-            for name, each in self.numbers.items()
-        }
+        return {name: each.without(self.codes[name]) for name, each in self.numbers.items()}
 
     def cells(self, name: str, values: Iterable[float], most: int = 4) -> str:
         """Some values of a column, each with its rows: ``31 (a.csv, line 17)``."""
@@ -239,11 +236,10 @@ def rule(*, harm: str, fix: str) -> Callable[[Find], Find]:
 
 
 Progress = Callable[[int, int], None]
+Examined = tuple[list[Finding], StudyData | None]
 
 
-def examine(
-    study: Study, table: Table, progress: Progress = lambda done, total: None
-) -> tuple[list[Finding], StudyData | None]:
+def examine(study: Study, table: Table, progress: Progress = lambda done, total: None) -> Examined:
     """All findings, worst first, and the data of the study.
 
     Where cells are certainly wrong there are no data, and only findings about cells. What else is
@@ -311,9 +307,8 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
     accepted = set(accepted)
     refused = [one for one in found if one.level == "error" and one.name not in accepted]
     if refused:
-        first = refused[0]
-        names = [one.name for one in refused[1:]]
-        others = f" So are {listed(names, SHOWN)}." if names else ""
+        first, *rest = refused
+        others = f" So are {listed([one.name for one in rest], SHOWN)}." if rest else ""
         raise StudyError(
             f"{first.name} is certainly wrong: {first.about!r} {first.message} "
             f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' fixes "
@@ -374,21 +369,20 @@ def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False)
 def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
     place = document
     for depth, name in enumerate(edit.table, start=1):
-        table = tomlkit.table(is_super_table=depth < len(edit.table))
-        place = place.setdefault(name, table)
+        place = place.setdefault(name, tomlkit.table(is_super_table=depth < len(edit.table)))
     if edit.value is None:
         place.pop(edit.key, None)
     elif isinstance(edit.value, tuple):
         values = place.setdefault(edit.key, tomlkit.array())
-        has_lines = "\n" in values.as_string()
-        for value in edit.value:
-            if value not in list(values) and has_lines:
+        new = [value for value in edit.value if value not in list(values)]
+        if "\n" in values.as_string():
+            for value in new:
                 values.add_line(value, comment=comment or None, indent="    ")
-            elif value not in list(values):
-                values.append(value)
-        if comment and not has_lines:
-            before = values.trivia.comment.lstrip("# ")
-            values.comment("; ".join(filter(None, [before, comment])))
+        else:
+            values.extend(new)
+            if comment:
+                before = values.trivia.comment.lstrip("# ")
+                values.comment("; ".join(filter(None, [before, comment])))
     else:
         value = tomlkit.item(edit.value)
         if comment:

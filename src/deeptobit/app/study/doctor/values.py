@@ -8,14 +8,7 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_key
-from deeptobit.app.study.doctor.numbers import (
-    Distinct,
-    guess_unit,
-    means,
-    outliers_of,
-    two_units,
-    years_of,
-)
+from deeptobit.app.study.doctor import numbers
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule, warn
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
@@ -38,7 +31,7 @@ def find_code(case: Case) -> Iterator[Finding]:
     for code in sorted({code for codes in case.codes.values() for code in codes}):
         names = [name for name, codes in case.codes.items() if code in codes]
         others = (each for name, each in case.numbers.items() if name not in names)
-        meant = any(means(each, code) for each in others)
+        meant = any(numbers.means(each, code) for each in others)
         yield Finding(
             "error" if case.targets & set(names) else "warning",
             as_text(code),
@@ -168,19 +161,18 @@ def find_scale(case: Case) -> Iterator[Finding]:
 def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
-        if two_units(name, case.numbers[name]) is not None or len(years_of(found)):
+        if numbers.two_units(name, case.numbers[name]) or len(numbers.years_of(found)):
             continue
         rest = found.where(~found.beyond(*case.bounds[name]))
-        far = outliers_of(rest)
+        far = numbers.outliers_of(rest)
         if not len(far):
             continue
-        others = rest.where(~np.isin(rest.values, far))
+        others = rest.without(far)
         low, high = others.values[[0, -1]]
-        guess = guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
+        guess = numbers.guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
         evidence = f"{case.cells(name, far)}; all others are from {low:g} to {high:g}"
         evidence += f": {guess}?" if guess else ""
-        message = "has a few values far from all others"
-        yield warn(name, message, as_missing(far, [name]), evidence)
+        yield warn(name, "has a few values far from all others", as_missing(far, [name]), evidence)
 
 
 @rule(
@@ -190,11 +182,11 @@ def find_outlier(case: Case) -> Iterator[Finding]:
 def find_units(case: Case) -> Iterator[Finding]:
     """A column in two clusters that are a known factor apart, or ages and years of birth."""
     for name, rest in case.uncoded.items():
-        years = years_of(rest)
+        years = numbers.years_of(rest)
         if len(years):
             message = "holds calendar years among far smaller numbers: years of birth, and ages?"
             yield warn(name, message, as_missing(years, [name]), case.cells(name, years))
-        elif two := two_units(name, rest):
+        elif two := numbers.two_units(name, rest):
             unit, limit, few_above = two
             side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
             few = rest.where((rest.values > limit) == few_above)
@@ -215,7 +207,7 @@ def find_bound(case: Case) -> Iterator[Finding]:
     targets = case.built.targets
     observed = np.where(targets.observed, targets.low, np.nan)
     for task, target in enumerate(case.study.targets):
-        found = Distinct.of(observed[:, task])
+        found = numbers.Distinct.of(observed[:, task])
         scale = len(found) and columns.known_scale(target.values, found.values[0], found.values[-1])
         ends = columns.find_floor_and_ceiling(observed[:, task])
         for side, flag, at_bound, extreme in (
@@ -235,5 +227,4 @@ def find_bound(case: Case) -> Iterator[Finding]:
             else:
                 continue
             end = int(end) if float(end).is_integer() else float(end)
-            edits = (Edit(("targets", target.name), side, end),)
-            yield warn(target.name, said, edits)
+            yield warn(target.name, said, (Edit(("targets", target.name), side, end),))
