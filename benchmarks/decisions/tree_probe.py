@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.decisions.table import Table
 from benchmarks.default import draw
 from deeptobit import AutoTobitRegressor
-from deeptobit.auto import HeldOut, TreeTable, make_folds
+from deeptobit.auto import HeldOutFolds, TreeTable, make_folds
 from deeptobit.likelihood import Gaussian
 from deeptobit.targets import CensoredTargets
 
@@ -44,7 +44,7 @@ def _probe(n_rows: int, n_features: int, seed: int) -> np.ndarray:
     scores = latent + 0.1 * rng.normal(size=latent.shape)
     folds = make_folds(n_rows, 5, None, 0)
     targets = CensoredTargets.from_bounds(Y, lower=0.0)
-    held_out = HeldOut(targets, np.ones(n_rows), folds, Gaussian())
+    held_out = HeldOutFolds(targets, np.ones(n_rows), folds, Gaussian())
     table = TreeTable.build(X, held_out, None, fit_intercept=True)
     return table.probe([scores[fold.test] for fold in folds], np.ones(N_TASKS))[0]
 

@@ -14,7 +14,7 @@ from benchmarks.decisions.table import Table
 from benchmarks.race.real import REAL
 from deeptobit.app.study import EvaluationData
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import Fold, HeldOut, TreeTable
+from deeptobit.auto import Fold, HeldOutFolds, TreeTable
 from deeptobit.auto.trees import TREES
 from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import Gaussian, Predictive, evaluate
@@ -71,7 +71,7 @@ def _compare(kinds: dict[str, Any], data: EvaluationData) -> list[float]:
     train, test = order[:n_train], order[n_train:]
     X, targets = data.features(train), data.targets
     stop, learn = np.arange(n_train // 5), np.arange(n_train // 5, n_train)
-    held_out = HeldOut(targets[train], np.ones(n_train), [Fold(learn, stop)], Gaussian())
+    held_out = HeldOutFolds(targets[train], np.ones(n_train), [Fold(learn, stop)], Gaussian())
     started = process_time()
     table = TreeTable.build(X[train], held_out, None, fit_intercept=True)
     tasks = np.arange(targets.shape[1])

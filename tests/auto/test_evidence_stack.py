@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.model_selection import RepeatedKFold
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.folds import HeldOut, make_folds
+from deeptobit.auto.folds import HeldOutFolds, make_folds
 from deeptobit.auto.path import EvidenceMember
 from deeptobit.auto.stack import fit_stack, truncate_rank
 from deeptobit.likelihood import Gaussian
@@ -66,7 +66,7 @@ def test_rows_may_be_held_out_twice_or_never() -> None:
     repeated = RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)
     once = [(np.arange(40), np.arange(40, 60))]
     for cv in (repeated, once):
-        held_out = HeldOut(targets, np.ones(80), make_folds(80, cv, None, 0), Gaussian())
+        held_out = HeldOutFolds(targets, np.ones(80), make_folds(80, cv, None, 0), Gaussian())
         stack = fit_stack(
             X,
             held_out,

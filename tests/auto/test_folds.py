@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from deeptobit import AutoTobitRegressor
-from deeptobit.auto.folds import Fold, HeldOut, check_folds, make_folds
+from deeptobit.auto.folds import Fold, HeldOutFolds, check_folds, make_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import CensoredTargets
@@ -92,7 +92,7 @@ def test_scores_are_those_of_the_metrics() -> None:
     targets = CensoredTargets.from_bounds(Y, -0.5, 1.0)
     everything = Fold(np.arange(50), np.arange(50))
     weight = rng.uniform(0.5, 2.0, 50)
-    held_out = HeldOut(targets, weight, [everything], Gaussian())
+    held_out = HeldOutFolds(targets, weight, [everything], Gaussian())
     latent, sigma = rng.normal(size=(50, 3)), np.array([1.0, 0.5, 2.0])
     mean = Predictive(Gaussian(), latent, sigma, -0.5, 1.0).mean()
     expected = 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))

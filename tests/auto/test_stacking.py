@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.folds import Fold, HeldOut
+from deeptobit.auto.folds import Fold, HeldOutFolds
 from deeptobit.auto.noise import TAILS, fit_error_model
 from deeptobit.auto.path import EvidenceMember
 from deeptobit.auto.recalibration import (
@@ -193,7 +193,7 @@ def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
     X, Y = rng.normal(size=(1500, 2)), np.maximum(rng.normal(size=(1500, 2)), -0.5)
     targets = CensoredTargets.from_bounds(Y, -0.5, None)
     rows = np.arange(1500)
-    held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], Gaussian())
+    held_out = HeldOutFolds(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], Gaussian())
     fold = held_out.folds[0]
     members = [
         EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0)

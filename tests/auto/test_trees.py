@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import Fold, HeldOut, TreeTable, make_folds
+from deeptobit.auto import Fold, HeldOutFolds, TreeTable, make_folds
 from deeptobit.auto.kernels import add_tree, grow_tree
 from deeptobit.auto.trees import TREES, Bins, Entries, Growth, boost, tree_memory
 from deeptobit.likelihood import Gaussian, Logistic, evaluate
@@ -121,7 +121,7 @@ def test_the_first_leaf_is_a_newton_step() -> None:
 def table_of(folds: list[Fold], groups: Any = None, n_rows: int = 400) -> TreeTable:
     X, y = draw(n_rows)
     targets = CensoredTargets.from_bounds(np.column_stack([y, y[::-1]]), lower=0.0, outside="clip")
-    held_out = HeldOut(targets, np.ones(n_rows), folds, Gaussian())
+    held_out = HeldOutFolds(targets, np.ones(n_rows), folds, Gaussian())
     return TreeTable.build(X, held_out, groups, fit_intercept=True)
 
 
@@ -162,7 +162,7 @@ def test_trees_see_little_in_noise() -> None:
     rng = np.random.default_rng(3)
     noise = rng.normal(size=(200, 20))
     targets = CensoredTargets.from_bounds(noise, lower=0.0, outside="clip")
-    held_out = HeldOut(targets, np.ones(200), make_folds(200, 5, None, 0), Gaussian())
+    held_out = HeldOutFolds(targets, np.ones(200), make_folds(200, 5, None, 0), Gaussian())
     table = TreeTable.build(rng.normal(size=(200, 3)), held_out, None, fit_intercept=True)
     start = [np.zeros((len(fold.test), 20)) for fold in held_out.folds]
     gain, alone = table.probe(start, np.ones(20))

@@ -7,7 +7,7 @@ it; ``recalibration`` and ``noise`` are the error model.
 
 from deeptobit.auto.folds import MANY_ROWS as MANY_ROWS
 from deeptobit.auto.folds import Fold as Fold
-from deeptobit.auto.folds import HeldOut as HeldOut
+from deeptobit.auto.folds import HeldOutFolds as HeldOutFolds
 from deeptobit.auto.folds import Scoring as Scoring
 from deeptobit.auto.folds import check_folds as check_folds
 from deeptobit.auto.folds import make_folds as make_folds

@@ -80,20 +80,16 @@ class EvidenceProblem:
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
         data = layer.BasisFeatures.none(design), targets, scaling, likelihood.Gaussian()
         free = np.ones(targets.shape[1], dtype=np.bool_)
-        constant = layer.OlsenProblem(*data, fit_intercept, free)
-        constant, fit, kinds = layer.fit_tobit(
-            constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
-        )
-        aside = np.where(kinds.one_sided, np.nan, 0.0)
-        theta = fit.point[-1]
+        null = layer.OlsenProblem(*data, fit_intercept, free)
+        null, intercept, sigma, kinds = layer.fit_constants(null, None, float(weight.sum()))
         return cls(
             matrix=design.matrix,
             weight=weight,
-            low=scaling.apply(targets.low) + aside,
-            high=scaling.apply(targets.high) + aside,
-            intercept=fit.point[-2] / theta,
-            sigma=1.0 / theta,
-            free_sigma=constant.free_sigma,
+            low=scaling.apply(null.targets.low),
+            high=scaling.apply(null.targets.high),
+            intercept=intercept,
+            sigma=sigma,
+            free_sigma=null.free_sigma,
             fit_intercept=fit_intercept,
             kinds=kinds,
             design=design.without_matrix(),

@@ -91,7 +91,7 @@ def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold])
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutFolds:
     """The outcomes of all folds, and how to score predictions of them.
 
     Parameters

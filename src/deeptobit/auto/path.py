@@ -10,7 +10,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import evidence
 from deeptobit.auto.evidence import EvidenceProblem, Latents, Posterior, Spectrum
-from deeptobit.layer import SIGMA_FLOOR
+from deeptobit.layer import SIGMA_FLOOR, coefficients_to_user
 
 _FIRST_STEPS = 15  # many more fit the variances of the features to noise
 _STEPS = 10
@@ -297,12 +297,10 @@ def settings(prior: Prior, strength: float) -> dict[str, Any]:
 
 def to_user(problem: EvidenceProblem, state: EvidenceState) -> EvidenceMember:
     """A layer in the user's units."""
-    design, scaling = problem.design, problem.scaling
-    sigma = scaling.scale * state.sigma
-    coef = (state.coef * sigma / design.scale[:, None]).T
-    intercept = scaling.location + sigma * state.intercept - coef @ design.mean
+    units, sigma = (problem.design, problem.scaling), state.sigma
+    W, intercept = (state.coef * sigma).T, state.intercept * sigma
     width = problem.total_weight * float(state.spectrum.feature_variance.mean())
-    return EvidenceMember(coef, intercept, sigma, 1.0 / width)
+    return EvidenceMember(*coefficients_to_user(*units, W, intercept, sigma), 1.0 / width)
 
 
 def mean_state(problem: EvidenceProblem, states: Sequence[EvidenceState]) -> EvidenceState:

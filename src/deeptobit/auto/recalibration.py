@@ -9,7 +9,7 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.auto.folds import HeldOut
+from deeptobit.auto.folds import HeldOutFolds
 from deeptobit.layer import CensoringKinds, Objective, minimize_each, positive_inverse
 from deeptobit.likelihood import Noise, Predictive, ScoreGrid, Spread
 from deeptobit.targets import CensoredTargets, find_step
@@ -153,7 +153,7 @@ class HeldOutScores:
     @classmethod
     def of_folds(
         cls,
-        held_out: HeldOut,
+        held_out: HeldOutFolds,
         latents: Sequence[FloatArray],
         sigma: FloatArray,
         kinds: CensoringKinds,

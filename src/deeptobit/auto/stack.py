@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto import path
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum
-from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring
+from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOutFolds, Scoring
 from deeptobit.auto.noise import fit_error_model
 from deeptobit.auto.path import PATH, EvidenceMember, EvidenceState, Expectation, Prior
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration
@@ -84,7 +84,7 @@ class EvidenceStack:
 
 def fit_stack(
     X: Any,
-    held_out: HeldOut,
+    held_out: HeldOutFolds,
     families: Sequence[Noise],
     *,
     fit_intercept: bool,
@@ -100,7 +100,7 @@ def fit_stack(
     Parameters
     ----------
     X : array or CSR matrix of shape (N, D)
-    held_out : HeldOut
+    held_out : HeldOutFolds
     families : sequence of Noise
         Candidates for the error model, as in :func:`fit_error_model`.
     watch : function, optional
@@ -170,7 +170,7 @@ def _fit_path(
     X: Any,
     fold: Fold,
     wanted: Collection[int],
-    held_out: HeldOut,
+    held_out: HeldOutFolds,
     strengths: Sequence[float],
     units: Units,
     watch: Any,
@@ -232,7 +232,7 @@ def stacking_weights(moments: FloatArray) -> FloatArray:
 
 
 def error_products(
-    held_out: HeldOut, fold: Fold, X: Any, members: Sequence[EvidenceMember]
+    held_out: HeldOutFolds, fold: Fold, X: Any, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members, for each row held out, (n, K, K)."""
     found = np.empty((len(fold.test), len(members), len(members)))
@@ -302,7 +302,7 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
 
 
 def _member_scores(
-    held_out: HeldOut,
+    held_out: HeldOutFolds,
     X: Any,
     paths: Sequence[_Path],
     moments: Sequence[FloatArray],

@@ -7,7 +7,7 @@ outcomes want trees; the stack sees their scores out of fold.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto.evidence import EvidenceProblem
-from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, make_folds
+from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOutFolds, make_folds
 from deeptobit.auto.stack import EvidenceStack
 from deeptobit.layer import SIGMA_FLOOR
 from deeptobit.likelihood import Noise, evaluate
@@ -308,7 +308,7 @@ class TreeTable:
     X : array or CSR matrix of shape (N, D)
     problem : EvidenceProblem
         Intervals in standard units and the intercept-only model, without features.
-    held_out : HeldOut
+    held_out : HeldOutFolds
         Its folds, and the noise of the likelihood.
     groups : array of shape (N,), optional
         Rows with the same label stay together.
@@ -316,11 +316,11 @@ class TreeTable:
 
     X: Any
     problem: EvidenceProblem
-    held_out: HeldOut
+    held_out: HeldOutFolds
     groups: Any = None
 
     @classmethod
-    def build(cls, X: Any, held_out: HeldOut, groups: Any, *, fit_intercept: bool) -> "TreeTable":
+    def build(cls, X: Any, held_out: HeldOutFolds, groups: Any, *, fit_intercept: bool) -> Self:
         """Fit the intercept-only model."""
         data = np.zeros((len(held_out.targets), 1)), held_out.targets, held_out.weight
         problem = EvidenceProblem.build(*data, fit_intercept=fit_intercept)

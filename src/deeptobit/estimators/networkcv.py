@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from deeptobit.arrays import FloatArray, check_count
-from deeptobit.auto import Fold, HeldOut, Recalibration, Scoring, check_folds, make_folds
+from deeptobit.auto import Fold, HeldOutFolds, Recalibration, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
 from deeptobit.estimators.prediction import all_or_nothing
@@ -88,7 +88,7 @@ class SearchRegressor(LayeredRegressor):
             noise=self.noise if isinstance(self.noise, str) and self.noise != "auto" else noise,
             **{name: getattr(self, name) for name in _SHARED},
         )
-        held_out = HeldOut(targets, weight, folds, noise)
+        held_out = HeldOutFolds(targets, weight, folds, noise)
         settings = self.scoring, self.n_jobs, template, self.verbose, groups
         self._choose(Search(matrix, held_out, *settings))
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
@@ -259,7 +259,7 @@ class Search:
     Parameters
     ----------
     X : array or CSR matrix of shape (N, D)
-    held_out : HeldOut
+    held_out : HeldOutFolds
     scoring : {"r2", "log"}
     n_jobs : int or None
     template : SubspaceNetworkRegressor
@@ -268,7 +268,7 @@ class Search:
     """
 
     X: Any
-    held_out: HeldOut
+    held_out: HeldOutFolds
     scoring: Scoring
     n_jobs: int | None
     template: SubspaceNetworkRegressor

@@ -14,6 +14,7 @@ from scipy.stats import chi2, f, t
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray, read_groups
 from deeptobit.layer import CensoringKinds, Layer, OlsenProblem, SubspaceEvaluation, SubspaceProblem
+from deeptobit.layer.features import coefficients_to_user
 from deeptobit.layer.tobit import fit_tobit
 from deeptobit.targets import CensoredTargets
 
@@ -198,12 +199,9 @@ class FittedTobit(FittedModel):
 
     def in_user_units(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients (T, D), intercepts (T,) and noise scales (T,)."""
-        design, scaling = self.problem.features.design, self.problem.scaling
-        sigma = scaling.scale / self.point[-1]
-        gamma = self.problem.features.coefficients(self.point[:-2])
-        coef = (gamma * sigma / design.scale[:, None]).T
-        intercept = scaling.location + sigma * self.point[-2] - coef @ design.mean
-        return coef, intercept, sigma
+        units, sigma = (self.problem.features.design, self.problem.scaling), 1.0 / self.point[-1]
+        W = (self.problem.features.coefficients(self.point[:-2]) * sigma).T
+        return coefficients_to_user(*units, W, self.point[-2] * sigma, sigma)
 
     def log_likelihood(self) -> FloatArray:
         """Σ_i w_i log p(y_it | x_i) with the weights as given, (T,)."""

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood import log_ndtr
 from deeptobit.metrics import principal_angles
 
 # The directions, in a form that does not depend on how U and V are rotated.

@@ -5,6 +5,7 @@ from deeptobit.layer.features import BasisFeatures as BasisFeatures
 from deeptobit.layer.features import Design as Design
 from deeptobit.layer.features import Layer as Layer
 from deeptobit.layer.features import TargetScaling as TargetScaling
+from deeptobit.layer.features import coefficients_to_user as coefficients_to_user
 from deeptobit.layer.features import column_moments as column_moments
 from deeptobit.layer.features import features_for as features_for
 from deeptobit.layer.features import to_standard as to_standard
@@ -25,4 +26,5 @@ from deeptobit.layer.solve import spectral_start as spectral_start
 from deeptobit.layer.tobit import SIGMA_FLOOR as SIGMA_FLOOR
 from deeptobit.layer.tobit import CensoringKinds as CensoringKinds
 from deeptobit.layer.tobit import OlsenProblem as OlsenProblem
+from deeptobit.layer.tobit import fit_constants as fit_constants
 from deeptobit.layer.tobit import fit_tobit as fit_tobit

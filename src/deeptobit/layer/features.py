@@ -301,7 +301,7 @@ class BasisFeatures:
         thin = (self.basis / self.norms)[:, variance < _HARDLY_ANY * variance.max(initial=0.0)]
         return np.asarray(np.square(thin).sum(axis=1) > 0.01)
 
-    def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, Rows]]":
+    def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, FeatureRows]]":
         """The rows, block by block.
 
         Dense rows can be had in ``single`` precision: twice as fast, for search directions only.
@@ -309,13 +309,13 @@ class BasisFeatures:
         if self.matrix is not None:
             matrix = self._single if single else self.matrix
             for rows in row_blocks(self.n_samples, sparse=False):
-                yield rows, Rows(matrix[rows])
+                yield rows, FeatureRows(matrix[rows])
             return
         to_raw = (self.basis.T / self.design.scale).T
         rest = self.design.rest
         shift = rest * to_raw if to_raw.ndim == 1 else rest @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):
-            yield rows, Rows(self.design.matrix[rows], to_raw, shift)
+            yield rows, FeatureRows(self.design.matrix[rows], to_raw, shift)
 
     @cached_property
     def _single(self) -> Any:
@@ -341,7 +341,7 @@ def features_for(design: Design, penalty: Penalty, *, overwrite: bool = False) -
 
 
 @dataclass(frozen=True)
-class Rows:
+class FeatureRows:
     """Some rows of the features; sparse ones are centred, scaled and rotated on the fly.
 
     Parameters
@@ -519,6 +519,15 @@ class TargetScaling:
 def to_user(features: BasisFeatures, scaling: TargetScaling, layer: Layer, rank: int) -> Factors:
     """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
     return _units(features, scaling).to_user(features.factors(layer, rank))
+
+
+def coefficients_to_user(
+    design: Design, scaling: TargetScaling, W: FloatArray, intercept: FloatArray, sigma: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients (T, D), intercepts and σ (T,) for raw inputs and raw outcomes."""
+    coef = scaling.scale[:, None] * W / design.scale
+    intercept = scaling.location + scaling.scale * intercept - coef @ design.mean
+    return coef, intercept, scaling.scale * sigma
 
 
 def to_standard(

@@ -23,7 +23,7 @@ _MAX_PRODUCTS = 200
 _NO_CURVATURE = 1e-12  # relative curvature below which a step length means nothing
 
 
-class Evaluation(Protocol):
+class NewtonEvaluation(Protocol):
     """What the solver needs to know of a point; columns are problems."""
 
     @property
@@ -44,7 +44,7 @@ class Evaluation(Protocol):
 class Problem(Protocol):
     """Separate smooth problems, one per column of the point."""
 
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> NewtonEvaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ def solve_newton(
 
 
 def newton_direction(
-    system: Evaluation, wanted: BoolArray, enough: FloatArray
+    system: NewtonEvaluation, wanted: BoolArray, enough: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     r"""Solve Hd = −g by preconditioned conjugate gradients, precisely enough for fast convergence.
 
@@ -136,7 +136,7 @@ def newton_direction(
 
     Parameters
     ----------
-    system : Evaluation
+    system : NewtonEvaluation
     wanted : bool array of shape (A,)
         Columns to solve; the others get a zero direction.
     enough : array of shape (A,)
@@ -190,7 +190,7 @@ def _line_search(
     gradient: FloatArray,
     direction: FloatArray,
     tasks: Tasks,
-) -> tuple[FloatArray, Evaluation, BoolArray]:
+) -> tuple[FloatArray, NewtonEvaluation, BoolArray]:
     """Take the full step where it descends enough, and halve it for the columns where not."""
     step = problem.longest_step(direction)
     slope = (gradient * direction).sum(axis=0)

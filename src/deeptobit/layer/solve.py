@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.features import BasisFeatures, Layer
+from deeptobit.layer.features import Layer
 from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
-from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
+from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_constants
 
 _NO_GRADIENT = 1e-6  # in standard units: below this, rounding is all there is
 _LEAST_GRADIENT = 1e-14  # in standard units: no tolerance goes below rounding
@@ -69,21 +69,14 @@ class NullLayer:
         return max(float(np.linalg.norm(self.gradient)), _NO_GRADIENT)
 
 
-def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
+def null_layer(problem: SubspaceProblem) -> NullLayer:
     """Fit intercepts and σ alone; tasks whose likelihood has no maximum become missing."""
-    features, targets = BasisFeatures.none(problem.features.design), problem.targets
-    data = features, targets, problem.scaling, problem.noise
+    data = problem.features, problem.targets, problem.scaling, problem.noise
     olsen = OlsenProblem(*data, problem.fit_intercept, problem.free_sigma)
-    fixed = None if problem.sigma is None else 1.0 / problem.sigma
-    olsen, result, kinds = fit_tobit(
-        olsen, fixed, total_weight=problem.total_weight, tol=tol, max_iter=100
-    )
-    theta = result.point[-1]
+    olsen, intercept, sigma, kinds = fit_constants(olsen, problem.sigma, problem.total_weight)
     U, Z = (np.zeros((n, problem.rank)) for n in (problem.n_tasks, problem.features.rank))
-    layer = Layer(U, Z, result.point[-2] / theta, -np.log(theta))
-    aside = np.where(kinds.one_sided, np.nan, 0.0)
-    targets = replace(targets, low=targets.low + aside, high=targets.high + aside)
-    problem = replace(problem, targets=targets, free_sigma=olsen.free_sigma)
+    layer = Layer(U, Z, intercept, np.log(sigma))
+    problem = replace(problem, targets=olsen.targets, free_sigma=olsen.free_sigma)
     evaluation = problem.evaluate(problem.pack(layer))
     null = NullLayer(problem, layer, evaluation, evaluation.coefficient_gradient(), kinds)
     return null.at(problem.alpha)

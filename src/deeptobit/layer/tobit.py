@@ -63,7 +63,7 @@ class OlsenProblem:
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> "Evaluation":
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> "OlsenEvaluation":
         """Objective, gradient and curvature of some tasks at ``point`` of shape (r + 2, A)."""
         z, intercept, sigma = point[:-2], point[-2], 1.0 / point[-1]
         ridge = self.features.ridge[:, None]
@@ -93,7 +93,7 @@ class OlsenProblem:
         gradient = np.vstack([by_latent * sigma, by_tau])
         gradient[:-2] += ridge * z
         free = self._free(point[-1], gradient[-1], tasks)
-        return Evaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
+        return OlsenEvaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The point a step along (δ, ε, τ) leads to; θ respects its cap.
@@ -129,7 +129,7 @@ class OlsenProblem:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class OlsenEvaluation:
     """A point of :class:`OlsenProblem`: value (A,), gradient and Hessian products by (δ, ε, τ).
 
     Entry-wise curvatures are kept in single precision: they only shape search directions.
@@ -254,6 +254,24 @@ def fit_tobit(
 
     result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter, watch=tell)
     return problem, result, kinds
+
+
+def fit_constants(
+    problem: OlsenProblem, sigma: FloatArray | None, total_weight: float
+) -> tuple[OlsenProblem, FloatArray, FloatArray, CensoringKinds]:
+    """Intercepts and σ alone, (T,) each, in standard units; ``sigma`` where σ is given.
+
+    In the problem returned, without features, tasks whose likelihood has no maximum are missing,
+    and an undetermined σ is fixed.
+    """
+    theta = None if sigma is None else 1.0 / sigma
+    problem, result, kinds = fit_tobit(
+        problem.without_features(), theta, total_weight=total_weight, tol=1e-10, max_iter=100
+    )
+    targets, aside = problem.targets, np.where(kinds.one_sided, np.nan, 0.0)
+    targets = replace(targets, low=targets.low + aside, high=targets.high + aside)
+    sigma = 1.0 / result.point[-1]
+    return replace(problem, targets=targets), result.point[-2] * sigma, sigma, kinds
 
 
 def least_squares_start(problem: OlsenProblem) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
-from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
+from deeptobit.layer import BasisFeatures, TargetScaling, coefficients_to_user
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point
 from deeptobit.mixed.solve import Solution
 
@@ -71,11 +71,9 @@ class MixedUnits(EffectUnits):
 
     def fixed(self, point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients (A, D), intercepts (A,) and σ (A,)."""
-        log_sigma, n_tasks = np.log(point.effects.sigma), len(point.intercept)
-        layer = Layer(np.eye(n_tasks), point.coef.T, point.intercept, log_sigma)
         scaling = TargetScaling(self.location[self.active], self.scale[self.active])
-        U, V, intercept, sigma = to_user(self.features, scaling, layer, n_tasks)
-        return U @ V, intercept, sigma
+        W, sigma = self.features.coefficients(point.coef.T).T, point.effects.sigma
+        return coefficients_to_user(self.features.design, scaling, W, point.intercept, sigma)
 
     def report(self, point: Point) -> FloatArray:
         """Coefficients, intercepts, log σ, and covariances and correlations of effects, in a row.

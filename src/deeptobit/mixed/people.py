@@ -79,7 +79,7 @@ class KnownPeople:
         found = np.array([places[label] for label in self.labels], dtype=np.int64)
         return np.repeat(found, np.diff(self.starts))
 
-    def posterior(self, person: int, effects: Effects) -> Posterior:
+    def posterior(self, person: int, effects: Effects) -> PersonPosterior:
         """Of the effects that a person keeps."""
         rows = slice(self.starts[person], self.starts[person + 1])
         return posterior(self.z[rows], self.tau[rows], self.nu[rows], effects)
@@ -94,7 +94,7 @@ class KnownPeople:
 
 
 @dataclass(frozen=True)
-class Posterior:
+class PersonPosterior:
     """Mean (k,) of a person's standard normal effects u, and R (k, k) with covariance RRᵀ."""
 
     mean: FloatArray
@@ -117,7 +117,7 @@ def person_loads(z: FloatArray, effects: Effects) -> FloatArray:
     return np.concatenate([own.reshape(len(z), n_tasks, n_tasks * q), shared], axis=2)
 
 
-def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) -> Posterior:
+def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) -> PersonPosterior:
     """The posterior of a person from the sites of visits, in whose factors it is integrated."""
     loads, visit = person_loads(z, effects), effects.visit
     size, weighted = loads.shape[2], tau[..., None] * loads
@@ -131,7 +131,7 @@ def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) 
     right -= np.einsum("vgi,vg->i", cross, solved[..., -1])
     lower = cholesky(precision, lower=True)
     root = solve_triangular(lower, np.eye(size), lower=True).T
-    return Posterior(root @ (root.T @ right), root)
+    return PersonPosterior(root @ (root.T @ right), root)
 
 
 def by_person(labels: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

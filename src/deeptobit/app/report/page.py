@@ -127,7 +127,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     return render_page("report", fitted.name, content)
 
 
-class Row(NamedTuple):
+class OutcomeRow(NamedTuple):
     """One outcome."""
 
     name: str
@@ -137,7 +137,7 @@ class Row(NamedTuple):
 
 def outcome_rows(
     table: pd.DataFrame, n_rows: int, coverage: float, min_count: int = FEWEST
-) -> list[Row]:
+) -> list[OutcomeRow]:
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
@@ -153,7 +153,7 @@ def outcome_rows(
         cells = [Cell(ends, lower if isfinite(lower) else None)]
         cells += [_cell(row[key], write[key]) for key in write]
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
-        rows.append(Row(name, cells, remarks))
+        rows.append(OutcomeRow(name, cells, remarks))
     return rows
 
 

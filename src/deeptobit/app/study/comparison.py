@@ -114,7 +114,7 @@ def targets_table(results: pd.DataFrame, measure: str = "r2") -> pd.DataFrame:
 # Tables of a comparison.
 
 
-class TextTable(NamedTuple):
+class ComparisonTable(NamedTuple):
     """Cells as they are read; the best are marked ``best``, those that tie with them ``tie``."""
 
     title: str
@@ -122,7 +122,7 @@ class TextTable(NamedTuple):
     rows: list[list[Cell]]
 
 
-def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
+def table_by_share(evaluation: Evaluation, measure: str) -> ComparisonTable:
     """Methods in rows, shares in columns, as in the paper: mean±standard deviation."""
     summary = summarise(evaluation)
     summary = summary[summary["measure"] == measure]
@@ -130,7 +130,7 @@ def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
     return _table(f"{_columns()[measure][0]} by share to train on", summary, "share", headings)
 
 
-def table_of_measures(evaluation: Evaluation) -> TextTable:
+def table_of_measures(evaluation: Evaluation) -> ComparisonTable:
     """Methods in rows, measures in columns, means over all splits."""
     # A standard deviation over all splits would mix shares and chance.
     summary = summarise(evaluation, over_shares=True).assign(sd=nan)
@@ -138,7 +138,9 @@ def table_of_measures(evaluation: Evaluation) -> TextTable:
     return _table("Means over all splits", summary, "measure", headings)
 
 
-def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]) -> TextTable:
+def _table(
+    title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
+) -> ComparisonTable:
     """Methods in rows, and in columns the values of a key of the summary."""
     rows = {method: [Cell(method, method)] for method in summary["method"]}
     for value in headings:
@@ -151,14 +153,14 @@ def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
             text += "" if isnan(of["sd"]) else f"±{of['sd']:.{digits}f}"
             mark = "best" if of["best"] else "tie" if of["tie"] else ""
             rows[of["method"]].append(_number(text, of["mean"], mark))
-    return TextTable(title, ["method", *headings.values()], list(rows.values()))
+    return ComparisonTable(title, ["method", *headings.values()], list(rows.values()))
 
 
 def _number(text: str, value: float, mark: str) -> Cell:
     return Cell(text.replace("-", "−"), None if isnan(value) else value, mark)
 
 
-def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> TextTable:
+def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> ComparisonTable:
     """One measure of every target and method over all splits, in units of the target."""
     table, one, rows = targets_table(evaluation.results, measure), MEASURES[measure], []
     for name, values in table.iterrows():
@@ -168,7 +170,7 @@ def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> TextTable:
         rows.append([Cell(str(name), str(name)), *map(_number, texts, values, marks)])
     unit = ", in points" if one.in_units else ""
     title = f"{one.title[:1].upper()}{one.title[1:]} by target{unit}, all splits"
-    return TextTable(title, ["target", *table.columns], rows)
+    return ComparisonTable(title, ["target", *table.columns], rows)
 
 
 def notes(evaluation: Evaluation) -> list[str]:
@@ -197,7 +199,7 @@ def notes(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def all_tables(evaluation: Evaluation) -> list[TextTable]:
+def all_tables(evaluation: Evaluation) -> list[ComparisonTable]:
     """All measures, by share and by target."""
     return [
         table_by_share(evaluation, "anmse"),

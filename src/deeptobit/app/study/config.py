@@ -20,6 +20,7 @@ from deeptobit.likelihood import gaussian
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
+_WIDTH = 200  # of a wrong value in a message
 _BEFORE_EQUALS = re.compile(r"""^\s*+((?:"[^"]*"|'[^']*'|[^"'=#\[\]])++)=""")
 
 
@@ -108,19 +109,19 @@ def read_section(
     return kind(**given, **{**values, **lists})
 
 
-def shown(value: object, width: int = 200) -> str:
+def shown(value: object) -> str:
     """A wrong value as text of bounded length.
 
     Examples
     --------
-    >>> shown("imput"), shown([0.5] * 100, width=12)
-    ("'imput'", '[0.5, 0.5, 0…')
+    >>> shown("imput"), len(shown([0.5] * 100))
+    ("'imput'", 201)
     """
     try:
         text = repr(value)
     except ValueError:  # Python does not print whole numbers of over 4300 digits
         return "a number that is too long to show"
-    return text if len(text) <= width else f"{text[:width]}…"
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
 
 
 def keys_of(section: Any) -> list[Field[Any]]:

@@ -114,8 +114,8 @@ def draw_splits(n_rows: int, groups: Groups, protocol: Protocol) -> list[Split]:
             )
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         random = kind(protocol.repeats, train_size=share, random_state=protocol.seed)
-        for repeat, (train, test) in enumerate(random.split(np.zeros((n_rows, 1)), None, groups)):
-            splits.append(Split(share, repeat, train, test))
+        folds = make_folds(n_rows, random, groups)
+        splits += [Split(share, repeat, *fold) for repeat, fold in enumerate(folds)]
     return splits
 
 

@@ -25,6 +25,7 @@ from deeptobit.extras import require
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 SHOWN = 20  # names in one message; a table may have thousands of columns
+_CELLS = 4  # in one message, each with its rows
 
 
 class Edit(NamedTuple):
@@ -189,11 +190,11 @@ class Case:
         """The different numbers of each column without codes."""
         return {name: each.without(self.codes[name]) for name, each in self.numbers.items()}
 
-    def cells(self, name: str, values: Iterable[float], most: int = 4) -> str:
+    def cells(self, name: str, values: Iterable[float]) -> str:
         """Some values of a column, each with its rows: ``31 (a.csv, line 17)``."""
         some = [float(value) for value in values]
-        shown = [f"{v:g} ({self.table.at(self.values(name) == v)})" for v in some[:most]]
-        return ", ".join(shown) + (f" and {len(some) - most} more values" * (len(some) > most))
+        shown = [f"{v:g} ({self.table.at(self.values(name) == v)})" for v in some[:_CELLS]]
+        return ", ".join(shown) + f" and {len(some) - _CELLS} more values" * (len(some) > _CELLS)
 
 
 Find = Callable[[Case], Iterator[Finding]]
