@@ -107,7 +107,7 @@ def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWES
     those are; an outcome of which nothing is drawn has no picture.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    rows = {task: _drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
+    rows = {task: drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
     targets, predictive = held_out.targets, held_out.predictive
     every = Predicted(targets, predictive, predictive.mean(), held_out.coverage)
     return [_draw_outcome(every, table, task, rows[task]) for task in rows if rows[task].size]
@@ -136,7 +136,7 @@ def _draw_outcome(every: Predicted, table: pd.DataFrame, task: int, rows: Rows) 
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
-def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
+def drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
     """Rows whose outcome is at a bound, or between, like those of at least ``min_count`` rows.
 
     If there are too many, rows are taken evenly from the table.
