@@ -37,13 +37,12 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
     pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
     shown = [pair for pair in pairs if strength[pair] >= _LEAST]
     has_intervals, rows = np.isfinite(effects.low).any(), []
+    parts = effects.effect, effects.low, effects.high
     for task, place in sorted(shown, key=lambda pair: -strength[pair]):
         target, feature = fitted.model.target_names_[task], features[place]
         step = f"+{effects.step[place]:g} {feature}"
         step = feature.replace("=", ": ") if "=" in feature else step
-        effect, low, high = (
-            float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
-        )
+        effect, low, high = (float(part[task, place]) for part in parts)
         cells = [Cell(target, target), Cell(step, feature), Cell(_signed(effect), round(effect, 6))]
         if has_intervals:
             digits = len(significant(effect).partition(".")[2])

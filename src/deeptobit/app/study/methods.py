@@ -286,7 +286,9 @@ def tune_multi_task_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Filled:
     return Filled(linear_model.MultiTaskLasso(search.alpha_, tol=1e-3))
 
 
-def tune_forest(X: FloatArray, Y: FloatArray, folds: Folds, random_state: Any) -> Filled | Taskwise:
+def tune_forest(
+    X: FloatArray, Y: FloatArray, folds: Folds, random_state: Any = 0
+) -> Filled | Taskwise:
     """A random forest of all tasks; the folds choose the least number of rows in a leaf."""
 
     def forest(leaf: int) -> Filled | Taskwise:
