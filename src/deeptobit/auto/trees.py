@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -20,6 +20,7 @@ from deeptobit.auto.stack import EvidenceStack
 from deeptobit.layer import SIGMA_FLOOR
 from deeptobit.likelihood import Noise, evaluate
 from deeptobit.network import Trees
+from deeptobit.runtime import run_jobs
 
 Codes = NDArray[np.uint8]
 Rows = NDArray[np.intp]
@@ -390,7 +391,7 @@ class TreeTable:
         _, alone = losses(np.broadcast_to(problem.intercept, before.shape), PROBE_ALONE)
         return gain, _standard_errors(weight * (before - alone))
 
-    def grow(self, stack: EvidenceStack | None, n_jobs: int | None = None) -> Forest | None:
+    def grow(self, stack: EvidenceStack | None, n_jobs: int | None, what: str) -> Forest | None:
         """Trees for the tasks in which they pay; None if there are none.
 
         The rows are cut into parts. Those of each part are scored by trees of the others, which
@@ -398,7 +399,8 @@ class TreeTable:
         The first part also says whether larger trees are better.
         Given a stack, there are trees if they explain held-out residuals of some task (clearly,
         where rows are many) or are far better alone, for all tasks in which they do no clear harm;
-        unless, where the table is not small, they add nothing on the first part.
+        unless, where the table is not small, they add nothing on the first part. ``what`` names the
+        fits to the other parts on the progress line; without a name nothing is shown.
         """
         tasks = np.arange(len(self.problem.sigma))
         if stack is not None:
@@ -416,7 +418,7 @@ class TreeTable:
         if doubted is not None and not self._adds(doubted, begun, growth, tasks, first.test):
             return None
         jobs = [delayed(self._boost)(tasks, growth, *part) for part in others]
-        done = [begun, *Parallel(n_jobs=n_jobs, prefer="threads")(jobs)]
+        done = [begun, *run_jobs(jobs, n_jobs, what, prefer="threads")]
         rounds = np.rint(np.mean([each.rounds for each in done], axis=0)).astype(np.intp)
         if not rounds.any():
             return None

@@ -421,12 +421,12 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         null = self._null(matrix, targets, weight)
         given = not isinstance(self.sigma, str)
         diagnosis.warn_of_censoring(null.kinds, targets, given_sigma=given)
-        start, watch = batch.spectral_start(null), self._show_step if self.verbose else None
+        start, most = batch.spectral_start(null), self.max_iter
         if isinstance(self.alpha, str):
-            null, start, tried = batch.choose_alpha(null, max_iter=self.max_iter, watch=watch)
+            null, start, tried = batch.choose_alpha(null, max_iter=most, watch=self._show_progress)
             self.alpha_, self.history_["alphas"] = null.problem.alpha, tried
         fit = batch.solve_subspace(
-            null, start, alpha=self.alpha_, tol=self.tol, max_iter=self.max_iter, watch=watch
+            null, start, alpha=self.alpha_, tol=self.tol, max_iter=most, watch=self._show_step
         )
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
@@ -444,10 +444,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
 
     def _show_step(self, step: batch.Step) -> None:
         """Progress of the batch solver."""
-        self._show_progress(
-            f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-            f"relative gradient norm {step.gradient_norm:.1e} ({self.tol:.0e} wanted)"
-        )
+        self._show_progress(f"{step.text(self.tol)}, alpha {self.alpha_:.2g}")
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""

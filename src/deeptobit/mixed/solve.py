@@ -82,7 +82,7 @@ def solve(
     hold_effects: bool = False,
 ) -> Solution:
     """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
-    numbers, theta = count(1), problem.pack(point)
+    steps, theta, n_factors = count(1), problem.pack(point), problem.n_shared + problem.n_visit
     bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
     bounds[-problem.shape[1] :] = np.where(np.reshape(problem.free_sigma, (-1, 1)), _LOG_SIGMA, 0.0)
     if hold_effects:
@@ -100,10 +100,11 @@ def solve(
     def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
         nonlocal norm
         found, gradient, norm, _ = look(unit * scaled)
-        watch(f"evaluation {next(numbers)}, objective {found:.6f}")
         return found, unit * gradient
 
-    def end_if_flat(xk: Any) -> None:
+    def after_step(xk: Any) -> None:
+        stage = "coefficients" if hold_effects else f"random effects, {n_factors} factors"
+        watch(f"{stage}, step {next(steps)} of at most {max_iter}")
         if norm <= tol:
             raise StopIteration
 
@@ -118,7 +119,7 @@ def solve(
             jac=True,
             method="L-BFGS-B",
             bounds=bounds / unit[:, None],
-            callback=end_if_flat,
+            callback=after_step,
             options=options,
         )
         theta, n_iter = np.clip(unit * result.x, lowest, highest), n_iter + int(result.nit)
@@ -211,8 +212,8 @@ def cross_fit(
     rest = solve(null, start(null), **settings)
     best, behind = CrossFit(PATH[0], mean, rest), 0
     coef = [np.zeros((problem.shape[1], len(norms)))] * _FOLDS
-    for alpha in PATH if len(np.unique(fold)) > 1 else ():
-        watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
+    for place, alpha in enumerate(PATH if len(np.unique(fold)) > 1 else (), 1):
+        watch(f"the ridge on coefficients, alpha {place} of at most {len(PATH)}")
         shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
         for number in np.unique(fold).tolist():
             inside = shrunk.where(problem.visits.of_rows(fold != number)).keeping_sites()
@@ -325,7 +326,7 @@ def choose_structure(
         return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
-        watch(f"held-out last visits, {len(tried) + 1} structures tried")
+        watch(f"held-out last visits, structure {len(tried) + 1} of at most {most_tried}")
         scores, schwarz = [], 0.0
         for number, hidden in enumerate(folds):
             found = with_factors(alone(number, structure.effects), structure, **settings)
@@ -340,6 +341,9 @@ def choose_structure(
     n_tasks, most = problem.shape[1], problem.shape[2]
     given = {name: value for name, value in wanted.items() if value is not None}
     best = Structure(min(1, most), 0, 0, 0.0)._replace(**given)
+    slopes = [{"effects": q} for q in range(best.effects + 1, most + 1)]
+    possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
+    most_tried = 1 + 2 * len(slopes) + len(possible) + len(SHRINKAGES)
     at = score(best)
 
     def try_each(changes: Iterable[dict[str, Any]]) -> None:
@@ -355,8 +359,6 @@ def choose_structure(
             if gain.mean() > least:
                 best, at = candidate, found
 
-    slopes = [{"effects": q} for q in range(best.effects + 1, most + 1)]
-    possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
     try_each(slopes)
     try_each({"person_rank": R, "visit_rank": G} for R, G in possible)
     try_each(slopes)
