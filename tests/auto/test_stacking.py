@@ -227,11 +227,13 @@ def test_priors_are_given_up_where_they_surely_add_nothing(n_rows: int) -> None:
 
 def test_a_row_of_weight_w_is_w_rows_where_priors_are_given_up() -> None:
     rng = np.random.default_rng(0)
-    weight = rng.integers(0, 4, size=40)
+    weight = rng.integers(0, 4, size=40).astype(np.float64)
     products = _products(rng.normal(size=(6, 40, 2)) + rng.normal(size=(40, 2)))
     others, members = np.arange(6) < 4, np.arange(6) >= 4
-    weighted = _largest_gain(weight[:, None, None] * products, weight + 1e-300, others, members)
-    repeated = np.repeat(products, weight, axis=0)
+    weighted = _largest_gain(
+        weight[:, None, None] * products, np.maximum(weight, 1e-300), others, members
+    )
+    repeated = np.repeat(products, weight.astype(int), axis=0)
     expected = _largest_gain(repeated, np.ones(len(repeated)), others, members)
     assert expected > 0.0
     np.testing.assert_allclose(weighted, expected, rtol=1e-9)

@@ -182,7 +182,7 @@ def test_the_line_says_how_much_there_is_at_most(capsys: pytest.CaptureFixture[s
     shown = lines_of(MixedTobitRegressor(random_state=0), capsys, groups=np.arange(60) // 6)
     for line in (
         "the ridge on coefficients, alpha 1 of at most 9",
-        "hidden last visits, structure 1 of at most 9",
+        "held-out last visits, structure 1 of at most 9",
         "random effects, 0 factors, step 1 of at most 500",
         "coefficients, step 1 of at most 500",
     ):

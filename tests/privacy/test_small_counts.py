@@ -13,7 +13,7 @@ import pytest
 
 from deeptobit.app.report import card_markdown, render_report, study_card
 from deeptobit.app.report.page import outcome_rows
-from deeptobit.app.report.pictures import drawn_rows, draw_outcomes
+from deeptobit.app.report.pictures import draw_outcomes, drawn_rows
 from deeptobit.app.report.privacy import histogram_bins, published
 from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted
 from deeptobit.app.study.columns import reveals_small_count

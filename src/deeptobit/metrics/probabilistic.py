@@ -281,7 +281,7 @@ def bound_calibration(
     happened, predicted, weights = happened[known], predicted[known], weights[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), n_bins - 1)
     _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins, weights)
+    count = np.bincount(bins, weights).astype(np.float64)
     shares = (np.bincount(bins, weights * values) / count for values in (predicted, happened))
     by_bin, seen = shares
     error = float(np.average(np.abs(seen - by_bin), weights=count))
