@@ -37,7 +37,7 @@ lint: $(READY) ## ruff: style and formatting
 types: $(READY) ## mypy, strict
 	$(BIN)/mypy
 
-imports: $(READY) ## import-linter: who may know whom
+imports: $(READY) ## import-linter: allowed imports
 	$(BIN)/lint-imports
 
 pytest: $(READY) ## unit tests, doctests, README examples

@@ -4,7 +4,7 @@ Both run on one BLAS thread in the same process, start from least squares, have 
 and stop at the same gradient norm. The loop is written as well as can be without knowing that the
 tasks share their features: vectorised, on standardised data, in Olsen's convex coordinates.
 
-Predicting one row is nearly all checks of the input: it is compared with scikit-learn's Ridge.
+The time to predict one row is compared with that of scikit-learn's Ridge.
 """
 
 import tracemalloc

@@ -276,5 +276,3 @@ def test_the_files_that_the_standards_name_exist() -> None:
     named = re.findall(r"`([\w/.-]+/[\w.-]+\.\w+|[A-Z]+\.\w+)`", text)
     assert len(named) > 40
     assert not [name for name in named if not (ROOT / name).exists()]
-    for part, most in enumerate((4, 4, 3, 18, 0, 3, 4), 1):
-        assert all(f"| RE{part}.{item} |" in text for item in range(most + 1))

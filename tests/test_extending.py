@@ -64,16 +64,34 @@ def test_a_layer_and_a_network_are_stationary_under_it(folder: Path) -> None:
         layer.save(folder / "model.deeptobit")
 
 
+def run_shipped(folder: Path, script: str) -> None:
+    """Run a script with the copy of the library in the folder."""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def ship(folder: Path, file: str, listing: str, before: str, name: str) -> None:
+    """Add a file of the page to a copy of the library, as the page says."""
+    shutil.copytree(ROOT / "src" / "deeptobit", folder / "deeptobit")
+    path = folder / "deeptobit" / listing
+    shutil.move(folder / file, path.parent)
+    text = path.read_text()
+    start, end = text.split(before, 1)
+    added = block("python", f"import in src/deeptobit/{listing}").text
+    end, rest = end.split("\n}", 1)
+    line = block("python", f"line of {name}").text.rstrip("\n")
+    path.write_text(f"{start}{added}{before}{end}\n{line}\n}}{rest}")
+
+
 def test_the_penalty_ships_with_its_file_and_the_line_that_lists_it(folder: Path) -> None:
-    package = folder / "deeptobit"
-    shutil.copytree(ROOT / "src" / "deeptobit", package)
-    shutil.move(folder / "smooth.py", package / "penalties")
-    listing = package / "penalties" / "__init__.py"
-    text = listing.read_text()
-    added = block("python", "import in src/deeptobit/penalties/__init__.py").text
-    text = text.replace("\nPENALTIES", f"{added}\nPENALTIES", 1)
-    line = block("python", "line of PENALTIES").text
-    listing.write_text(text.replace('    "group": Group,\n', f'    "group": Group,\n{line}'))
+    ship(folder, "smooth.py", "penalties/__init__.py", "\nPENALTIES", "PENALTIES")
     script = """
 import numpy as np
 from deeptobit import SubspaceTobitRegressor, load
@@ -88,15 +106,35 @@ for penalty in ("smooth", PENALTIES["smooth"](2.0)):
     assert again.penalty == penalty
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 """
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    run_shipped(folder, script)
+
+
+def test_the_family_ships_with_its_file_and_the_line_that_lists_it(folder: Path) -> None:
+    ship(folder, "hyperbolic_secant.py", "likelihood/gaussian.py", "\nFAMILIES", "FAMILIES")
+    script = """
+import numpy as np
+from deeptobit import TobitRegressor, load
+from deeptobit.app.report.patient import render_patient_page
+from deeptobit.app.study import config
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+Y = np.maximum(X[:, :2] + 1.0, 0.0)
+model = TobitRegressor(noise="hyperbolic_secant").fit(X, Y)
+model.save("model.deeptobit")
+again = load("model.deeptobit")
+assert type(again.noise_) is type(model.noise_)
+np.testing.assert_array_equal(again.predict(X), model.predict(X))
+study = "[data]\\nfile = 'a.csv'\\n[model]\\nnoise = 'hyperbolic_secant'\\n[targets]\\ny = {}\\n"
+study = config.parse_study(config.Source(config.Path("a.toml"), study))
+assert study.model.options()["noise"] == "hyperbolic_secant"
+try:
+    render_patient_page(model)
+except ValueError as error:
+    assert "cannot compute HyperbolicSecant() noise" in str(error)
+else:
+    raise AssertionError("a page without the family's functions")
+"""
+    run_shipped(folder, script)
 
 
 def test_the_family_passes_what_every_family_passes(folder: Path) -> None:

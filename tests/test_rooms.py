@@ -86,3 +86,15 @@ def test_the_architecture_names_files_that_exist() -> None:
     named = re.findall(r"`(\w+/[\w/]+\.py)`", page)
     assert len(named) > 15
     assert [name for name in named if not (SOURCE / name).is_file()] == []
+
+
+def test_tests_import_private_names_only_of_the_room_they_test() -> None:
+    tests = Path(__file__).parent
+    for path in tests.rglob("*.py"):
+        room = path.relative_to(tests).parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.ImportFrom(module=str(module), names=names):
+                    private = [alias.name for alias in names if re.match("_[a-z]", alias.name)]
+                    if private and module.startswith("deeptobit"):
+                        assert module.split(".")[1:2] == [room], f"{path}: {private}"

@@ -42,7 +42,7 @@ def _error(split: Split, choice: dict[str, Any]) -> float:
 def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
     """Leave members of other settings out of the stack."""
     keep = [place for place, prior in enumerate(PATH) if settings(prior, 1.0)[name] in wanted]
-    return patch.object(stack, "promising_priors", lambda products, n_members: keep)
+    return patch.object(stack, "promising_priors", lambda products, weight, n_members: keep)
 
 
 def _draw_wide(seed: int) -> Split:

@@ -66,7 +66,7 @@ def read_groups(groups: Any, n_rows: int) -> Any:
     if missing.any():
         raise ValueError(
             f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
-            "every row needs its person"
+            "every row needs a label"
         )
     return labels
 

@@ -77,10 +77,10 @@ def time_left(started: float, done: float, total: float) -> str:
     return f", about {amount} left"
 
 
-def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "") -> list[Any]:
-    """Results of ``joblib.delayed`` calls, in their order; ``what`` names them on the moving line.
+def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "", **given: Any) -> list[Any]:
+    """Results of ``joblib.delayed`` calls, in order; ``what`` names them on the progress line.
 
-    Without a name nothing is shown.
+    Without a name nothing is shown. ``given`` goes to :class:`joblib.Parallel`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "") -> list[An
     [1, 2]
     """
     results, started = [], perf_counter()
-    for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+    for result in Parallel(n_jobs=n_jobs, return_as="generator", **given)(jobs):
         results.append(result)
         if what:
             done, total = len(results), len(jobs)

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.model_selection import RepeatedKFold
 
+from deeptobit import AutoTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.folds import HeldOutFolds, make_folds
 from deeptobit.auto.path import EvidenceMember
@@ -49,6 +50,19 @@ def test_a_task_with_weak_effects_keeps_its_direction() -> None:
     layer = truncate_rank(member, rng.normal(size=(300, 8)), np.ones(300), fit_intercept=True)
     assert layer.U.shape == (7, 3)
     np.testing.assert_allclose(layer.coef[6], coef[6], atol=1e-5)
+
+
+def test_a_fit_keeps_the_effect_of_one_weak_outcome_beside_thirty_strong_ones() -> None:
+    """Its share of the variance of all scores is below a thousandth, so that it was once cut."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1000, 6))
+    strong = X[:, :4] @ rng.normal(size=(4, 2)) @ rng.normal(size=(2, 30))
+    strong += 0.3 * rng.normal(size=strong.shape)
+    weak = np.sqrt(0.03) * X[:, 5] + rng.normal(size=1000)
+    Y = np.column_stack([strong, weak])
+    model = AutoTobitRegressor(members=("stack",), cv=2, random_state=0, lower=None).fit(X, Y)
+    assert model.rank_ == 3
+    np.testing.assert_allclose(model.coef_[-1], [0.0, 0.0, 0.0, 0.0, 0.0, 0.17], atol=0.05)
 
 
 def test_no_effect_at_all_is_one_empty_component() -> None:

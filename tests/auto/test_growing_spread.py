@@ -111,6 +111,21 @@ def test_a_search_predicts_wider_intervals_where_scores_are_high(tmp_path: Path)
     np.testing.assert_array_equal(again.predict_interval(X, 0.8), model.predict_interval(X, 0.8))
 
 
+def test_a_fit_lets_sigma_grow_by_no_more_than_can_be_believed() -> None:
+    """Beyond 1.5 per standard deviation of the scores an outcome has one σ again."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    score = X[:, :1]
+    Y = score + 0.1 * np.exp(1.8 * score) * rng.normal(size=(600, 4))
+    model = AutoTobitRegressor(members=("stack",), cv=2, random_state=0, lower=None).fit(X, Y)
+    assert isinstance(model.noise_, NoiseByTask)
+    assert model.noise_.spread is not None
+    growth = model.noise_.spread.growth
+    assert growth.max() <= 1.5
+    assert growth[[0, 2]].min() > 1.0
+    assert growth[3] == 0.0  # not 1.9
+
+
 def test_units_of_the_outcomes_do_not_matter() -> None:
     X, Y = _visits()
     plain = AutoTobitRegressor(members=("stack",), cv=2, random_state=0).fit(X, Y)

@@ -19,7 +19,13 @@ from deeptobit.auto.recalibration import (
     recalibrate,
     unbias_mean,
 )
-from deeptobit.auto.stack import average, error_products, promising_priors, stacking_weights
+from deeptobit.auto.stack import (
+    _largest_gain,
+    average,
+    error_products,
+    promising_priors,
+    stacking_weights,
+)
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
 from deeptobit.targets import CensoredTargets
 
@@ -212,7 +218,22 @@ def test_priors_are_given_up_where_they_surely_add_nothing(n_rows: int) -> None:
     bias = 0.3 * rng.normal(size=(n_rows, 4))
     errors = np.stack([noise + bias, noise + bias + 0.5 * worse, noise - bias + 0.1 * other])
     few = n_rows < 100  # of which nothing is sure
-    assert promising_priors(_products(errors), 1) == ([0, 1, 2] if few else [0, 2])
+    ones = np.ones(n_rows)
+    assert promising_priors(_products(errors), ones, 1) == ([0, 1, 2] if few else [0, 2])
     pairs = np.repeat(errors, 2, axis=0)
-    assert promising_priors(_products(pairs), 2) == ([0, 1, 2] if few else [0, 2])
-    assert promising_priors(np.zeros((5, 4, 4)), 2) == [0]
+    assert promising_priors(_products(pairs), ones, 2) == ([0, 1, 2] if few else [0, 2])
+    assert promising_priors(np.zeros((5, 4, 4)), np.ones(5), 2) == [0]
+
+
+def test_a_row_of_weight_w_is_w_rows_where_priors_are_given_up() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 4, size=40).astype(np.float64)
+    products = _products(rng.normal(size=(6, 40, 2)) + rng.normal(size=(40, 2)))
+    others, members = np.arange(6) < 4, np.arange(6) >= 4
+    weighted = _largest_gain(
+        weight[:, None, None] * products, np.maximum(weight, 1e-300), others, members
+    )
+    repeated = np.repeat(products, weight.astype(int), axis=0)
+    expected = _largest_gain(repeated, np.ones(len(repeated)), others, members)
+    assert expected > 0.0
+    np.testing.assert_allclose(weighted, expected, rtol=1e-9)

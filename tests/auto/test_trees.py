@@ -136,7 +136,7 @@ def test_rows_are_scored_by_trees_that_have_not_seen_them(n_folds: int) -> None:
         assert not np.intersect1d(people[part.train], people[part.test]).size
     if n_folds == 1:
         assert all(not np.intersect1d(part.train, folds[0].test).size for part in parts)
-    forest = table.grow(None)
+    forest = table.grow(None, None, "")
     assert forest is not None
     assert forest.scores.shape == (400, len(forest.trees.tasks))
     y = np.maximum(draw(400)[1], 0.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deeptobit import (
+    AutoTobitRegressor,
     MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
@@ -23,6 +24,7 @@ ESTIMATORS: dict[str, Any] = {
     "subspace online": SubspaceTobitRegressor(rank=2, solver="online", batch_size=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, **SCALES),
     "cv": SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], max_layers=1),
+    "auto": AutoTobitRegressor(cv=2, random_state=0, **SCALES),
 }
 SLOW: dict[str, Any] = {
     "three layers": SubspaceNetworkRegressor(),

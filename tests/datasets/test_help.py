@@ -4,6 +4,7 @@ import doctest
 import sys
 from functools import cache
 from types import ModuleType
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,11 @@ def test_missing_features_are_filled_and_marked(cohort: Cohort) -> None:
     marks = cohort.X[["A9_missing", "A18_missing"]]
     assert marks.sum().to_dict() == {"A9_missing": 3, "A18_missing": 14}
     assert cohort.X.notna().all(axis=None)
+    kept = load_help(missing="keep").X
+    assert kept.shape == (470, 44)
+    assert kept.isna().sum()[lambda count: count > 0].to_dict() == {"A9": 3, "A18": 14}
+    with pytest.raises(ValueError, match="missing must be 'indicator' or 'keep'"):
+        load_help(missing=cast(Any, "drop"))
     for name in ("A9", "A18"):
         missing = cohort.X[f"{name}_missing"] == 1
         assert set(cohort.X[name][missing]) == {cohort.X[name][~missing].median()}

@@ -16,22 +16,29 @@ from sklearn.base import clone
 
 from deeptobit import (
     AutoTobitRegressor,
+    MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
 )
 from deeptobit.datasets import make_subspace
+from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit
 
 MODELS = [
     TobitRegressor(),
     SubspaceTobitRegressor(3, solver="batch"),
     SubspaceTobitRegressor(3, solver="online"),
     SubspaceNetworkRegressor(3, 2),
+    SubspaceNetworkRegressor(3, 2, early_stopping=True, random_state=0),
     SubspaceNetworkCV(ranks=[1], alphas=[0.1], cv=2, random_state=0),
     AutoTobitRegressor(cv=2, random_state=0),
+    MixedTobitRegressor(random_state=0),
 ]
-ALL = pytest.mark.parametrize("model", MODELS, ids=repr)
+STEPS: Any = {"alpha": 0.0, "step_size_V": 0.01, "step_size_U": 0.01, "sigma": 1.0}
+SILENT = [PublishedSubspaceTobit(1, **STEPS), PublishedSubspaceNetwork(1, n_layers=2, **STEPS)]
+SHOWN = pytest.mark.parametrize("model", MODELS, ids=repr)
+ALL = pytest.mark.parametrize("model", [*MODELS, *SILENT], ids=repr)
 SEARCH = """
 from deeptobit import SubspaceNetworkCV
 from deeptobit.datasets import make_subspace
@@ -140,7 +147,7 @@ def test_ctrl_c_ends_the_workers_of_a_search(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@ALL
+@SHOWN
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_one_line_moves_and_its_last_text_stays(
     model: Any, verbose: int, capsys: pytest.CaptureFixture[str]
@@ -151,3 +158,42 @@ def test_one_line_moves_and_its_last_text_stays(
     assert captured.err.count("\n") == verbose
     assert captured.err.count("\r") >= 2 * verbose
     assert captured.err.endswith("\n" if verbose else "")
+
+
+def lines_of(
+    model: Any, capsys: pytest.CaptureFixture[str], n_samples: int = 60, **given: Any
+) -> list[str]:
+    """Every text that the moving line showed."""
+    model.set_params(verbose=1).fit(*data(n_samples), **given)
+    return [line.rstrip() for line in capsys.readouterr().err.split("\r")[1:]]
+
+
+def test_the_line_says_how_much_there_is_at_most(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = lines_of(SubspaceTobitRegressor(2, solver="batch"), capsys)
+    assert shown[0].startswith("alpha 1 of at most 16, 1 Newton steps, gradient ")
+    assert shown[0].endswith(" (1e-03 wanted)")
+    assert any(
+        " Newton steps, gradient " in line and " (1e-06 wanted), alpha " in line for line in shown
+    )
+    shown = lines_of(SubspaceNetworkRegressor(2, 2, joint_tuning=True), capsys)
+    assert any(line.startswith("tuning all layers, 1 of at most 250 steps") for line in shown)
+    shown = lines_of(SubspaceNetworkRegressor(2, 2, early_stopping=True, random_state=0), capsys)
+    assert shown[0] == "depth 1 of at most 2, on 54 rows"
+    shown = lines_of(MixedTobitRegressor(random_state=0), capsys, groups=np.arange(60) // 6)
+    for line in (
+        "the ridge on coefficients, alpha 1 of at most 9",
+        "held-out last visits, structure 1 of at most 9",
+        "random effects, 0 factors, step 1 of at most 500",
+        "coefficients, step 1 of at most 500",
+    ):
+        assert line in shown
+
+
+def test_trees_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = lines_of(AutoTobitRegressor(members=["trees"], cv=2, random_state=0), capsys, 300)
+    assert any(line.startswith("trees, on other parts, 1 of ") for line in shown)
+
+
+@SHOWN
+def test_no_line_is_cut_off(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert max(map(len, lines_of(clone(model), capsys)[:-1])) < 79  # of a terminal of 80 columns

@@ -571,7 +571,7 @@ def test_names_of_another_kind_are_a_warning() -> None:
     y = rng.normal(size=20)[people] + rng.normal(size=40)
     X = np.tile([[0.0], [1.0]], (20, 1))
     model = MixedTobitRegressor(lower=None).fit(X, y, groups=people)
-    with pytest.warns(UserWarning, match="groups are texts, and the people that the model knows"):
+    with pytest.warns(UserWarning, match="groups are texts, but the model's people are labelled"):
         model.predict(X, groups=people.astype(str))
     model = model.condition(X[:2], y[:2], groups=["new", "new"])
     with warnings.catch_warnings():

@@ -30,13 +30,13 @@ def with_noise(packed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("noise", "message"),
     [
-        ({"is": None}, "it holds something without a name"),
-        ({"is": "os.system", "fields": {}}, "it holds something unknown ('os.system')"),
-        ({"is": "dict", "items": [1]}, "its dict is not sound"),
-        ({"is": "StudentT", "fields": {"df": 1.0}}, "its StudentT is not sound: df must exceed 2"),
-        ({"is": "StudentT", "fields": {"df": "4"}}, "is not sound: df cannot be of type str"),
-        ({"is": "StudentT", "fields": {"df": 4.0, "x": 1}}, "is not sound: it has no 'x'"),
-        ({"is": "FormulaDesign", "fields": {}}, "its FormulaDesign is not sound"),
+        ({"is": None}, "it contains an object without a type name"),
+        ({"is": "os.system", "fields": {}}, "it contains an unknown type ('os.system')"),
+        ({"is": "dict", "items": [1]}, "its dict is invalid"),
+        ({"is": "StudentT", "fields": {"df": 1.0}}, "its StudentT is invalid: df must exceed 2"),
+        ({"is": "StudentT", "fields": {"df": "4"}}, "is invalid: df cannot be of type str"),
+        ({"is": "StudentT", "fields": {"df": 4.0, "x": 1}}, "is invalid: it has no 'x'"),
+        ({"is": "FormulaDesign", "fields": {}}, "its FormulaDesign is invalid"),
     ],
 )
 def test_what_is_wrong_in_a_model_is_said(noise: Any, message: str) -> None:
@@ -51,7 +51,7 @@ MODEL = {"is": "TobitRegressor", "fields": {"params": {}, "fitted": {}}}
     "noise", [MODEL, [{"a": MODEL}], {"is": "objects", "items": [0, MODEL]}], ids=range(3)
 )
 def test_a_model_is_no_parameter(noise: Any) -> None:
-    with pytest.raises(ModelFileError, match="its TobitRegressor is not sound: a parameter is a m"):
+    with pytest.raises(ModelFileError, match="its TobitRegressor is invalid: a parameter is a m"):
         estimator_from_state(with_noise(noise))
 
 
@@ -115,7 +115,7 @@ def test_other_objects_and_broken_models_are_not_saved() -> None:
 
 def test_random_numbers_are_saved_with_their_own_generator() -> None:
     other = np.random.RandomState(np.random.PCG64(0))
-    with pytest.raises(ValueError, match="could not be loaded again: its RandomState is not sound"):
+    with pytest.raises(ValueError, match="could not be loaded again: its RandomState is invalid"):
         estimator_state(SubspaceTobitRegressor(2, random_state=other))
     fields: Any = np.random.RandomState(0).get_state(legacy=False)
     fields["state"]["pos"] = 625

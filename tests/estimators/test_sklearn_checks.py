@@ -9,6 +9,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deeptobit import (
+    AutoTobitRegressor,
     MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
@@ -23,6 +24,7 @@ ESTIMATORS = [
     SubspaceTobitRegressor(),
     SubspaceNetworkRegressor(),
     SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], max_layers=1),
+    AutoTobitRegressor(cv=2),
 ]
 EXPECTED = [
     pytest.param(estimator, check, reason, id=f"{type(estimator).__name__}-{check}")

@@ -170,7 +170,7 @@ def test_progress_is_shown_when_asked_for(verbose: int, capsys: pytest.CaptureFi
     model = subspace(verbose=verbose).fit(X, Y)
     captured = capsys.readouterr()
     assert not captured.out
-    assert (f"\r{model.n_iter_} Newton steps, objective" in captured.err) is bool(verbose)
+    assert (f"\r{model.n_iter_} Newton steps, gradient" in captured.err) is bool(verbose)
     assert captured.err.endswith("\n" if verbose else "")
 
 

@@ -180,7 +180,7 @@ def test_columns_that_are_numbers_are_named_by_numbers(sigma: Any) -> None:
         (np.ones(149), r"one weight per row, shape \(150,\); got \(149,\)"),
         (np.ones((150, 1)), r"one weight per row, shape \(150,\); got \(150, 1\)"),
         (2.0, r"one weight per row, shape \(150,\); got \(\)"),
-        (np.zeros(150), "zero in every row: no row counts"),
+        (np.zeros(150), "sample_weight is zero in every row$"),
         (["heavy"] * 150, "sample_weight must hold numbers, one weight per row"),
         (np.full(150, np.timedelta64(1, "D")), "sample_weight holds dates or durations"),
     ],

@@ -28,7 +28,7 @@ def nested(depth: int) -> Any:
         ),
         (one_array("F64", [2], bytes(8)), "it is not a deeptobit model file, or is damaged"),
         ({"state": {"a": nested(200)}}, "its content is nested too deeply"),
-        ({"state": {"a": {"$call": 1}}}, "it holds something unknown ('$call')"),
+        ({"state": {"a": {"$call": 1}}}, "it contains an unknown type ('$call')"),
         ({"state": "{"}, "its header is not JSON, or is nested too deeply"),
         ({"state": "[]"}, "its header is not that of a model file"),
         ({"state": "[" + "0," * 300_000 + "0]"}, "its header is too long"),

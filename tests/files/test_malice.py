@@ -49,7 +49,7 @@ def test_claims_about_arrays_are_not_believed(tmp_path: Path, dtype: Any, shape:
 
 
 def test_truth_values_are_0_and_1(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="truth values holds something else"):
+    with pytest.raises(ModelFileError, match="a boolean array contains other values"):
         read_state(craft(tmp_path / "a", **one_array("BOOL", [1], b"\2")))
 
 

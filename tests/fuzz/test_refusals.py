@@ -115,5 +115,5 @@ def test_half_a_character_in_a_message_is_escaped(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"another fit: \\ud800 was \\ud801, and is None now"):
         Checkpoint(path, checkpoints.FIT).read()
     craft(path, {"kind": "test", "arrays": [], "state": {"$\ud800": 1}})
-    with pytest.raises(ModelFileError, match=r"it holds something unknown \('\$\\ud800'\)"):
+    with pytest.raises(ModelFileError, match=r"it contains an unknown type \('\$\\ud800'\)"):
         read_state(path)

@@ -33,6 +33,18 @@ def test_the_truth_is_calibrated_and_overconfidence_is_not() -> None:
     assert bound_calibration(at_bound, sharpened).expected_error > 0.08
 
 
+def test_weight_two_is_the_row_twice() -> None:
+    rng = np.random.default_rng(1)
+    probability = rng.uniform(size=(9, 2))
+    at_bound = np.where(rng.uniform(size=(9, 2)) < 0.2, np.nan, probability > 0.6)
+    weights = np.array([0, 1, 2, 0, 3, 1, 1, 2, 1])
+    rows = np.repeat(np.arange(9), weights)
+    weighted = bound_calibration(at_bound, probability, n_bins=4, sample_weight=weights)
+    repeated = bound_calibration(at_bound[rows], probability[rows], n_bins=4)
+    assert weighted.expected_error == pytest.approx(repeated.expected_error, rel=1e-12)
+    np.testing.assert_allclose(weighted[1:], repeated[1:], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("at_bound", "probability", "options", "message"),
     [
@@ -41,6 +53,8 @@ def test_the_truth_is_calibrated_and_overconfidence_is_not() -> None:
         ([0, 1], [0.5, 1.5], {}, "probability must lie between 0 and 1; got 1.5"),
         ([0, 1], [0.5, np.nan], {}, "between 0 and 1; got nan"),
         ([np.nan, np.nan], [0.5, 0.5], {}, "at_bound has no known entry"),
+        ([np.nan, 1], [0.5, 0.5], {"sample_weight": [1, 0]}, "no known entry"),
+        ([0, 1], [0.5, 0.5], {"sample_weight": [1, -1]}, "must be finite and not negative"),
         ([0, 1], [0.5, 0.5], {"n_bins": 0}, "n_bins must be a whole number, at least 1; got 0"),
         ([0, 1], [0.5, 0.5], {"n_bins": 2.5}, "n_bins must be a whole number, at least 1; got 2.5"),
     ],

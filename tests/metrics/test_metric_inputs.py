@@ -70,6 +70,8 @@ def test_tasks_are_averaged_as_asked(measure: Callable[..., Any]) -> None:
     each = call(measure, Y, multioutput="raw_values")
     assert each.shape == (2,)
     assert call(measure, Y) == pytest.approx(each.mean(), rel=1e-14)
+    assert call(measure, Y, multioutput=[3, 1]) == pytest.approx(0.75 * each[0] + 0.25 * each[1])
+    assert call(measure, Y, multioutput=[0.0, 2.0]) == each[1]
 
 
 @pytest.mark.parametrize("measure", [*POINT, *PROBABILISTIC])
@@ -100,6 +102,10 @@ def test_sigma_may_be_a_number_per_task_or_per_entry() -> None:
         ({"sample_weight": [0, 0, 0, 0]}, "zero in every row"),
         ({"sample_weight": [0, 1, 0, 0]}, r"'y1' has no known entry .* to score; leave it out"),
         ({"multioutput": "mean"}, "multioutput must be 'uniform_average'.* got 'mean'"),
+        ({"multioutput": [1, 1, 1]}, "one finite weight per target"),
+        ({"multioutput": [1, -1]}, r"not negative and not all 0; got \[1, -1\]"),
+        ({"multioutput": [0, 0]}, "not all 0"),
+        ({"multioutput": [1, np.nan]}, "one finite weight per target"),
     ],
 )
 def test_bad_weights_are_refused(

@@ -129,16 +129,18 @@ def test_components_without_features_are_empty() -> None:
 
 
 def test_watching_sees_every_step_of_every_layer() -> None:
-    seen: list[float] = []
+    seen: list[str] = []
     problem = build(alphas=[0.02] * 2)
-    fit_layer = FitToOptimum(problem, 1e-4, 50, lambda stage, step, value: seen.append(value))
+    fit_layer = FitToOptimum(problem, 1e-4, 50, seen.append)
     steps = grow(fit_layer, 2, *problem.bounds)
     assert len(seen) == sum(step.n_iter for step in steps)
+    assert seen[0].startswith("layer 1 of 2, 1 Newton steps, gradient ")
+    assert seen[0].endswith(" (1e-04 wanted)")
 
 
 def test_an_interrupted_growth_goes_on_where_it_stopped() -> None:
     problem = build(alphas=[0.02] * 3)
-    fit_layer = FitToOptimum(problem, 1e-6, 100, lambda stage, step, value: None)
+    fit_layer = FitToOptimum(problem, 1e-6, 100)
     kept: list[tuple[GrownLayer, ...]] = []
     whole = grow(fit_layer, 3, *problem.bounds, keep=kept.append)
     assert [len(layers) for layers in kept] == [1, 2, 3]

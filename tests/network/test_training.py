@@ -132,15 +132,11 @@ def test_tuning_holds_the_scale_of_a_task_that_has_only_bounds() -> None:
 
 
 def test_progress_names_every_stage() -> None:
-    stages: list[str] = []
-    train(
-        bent(150),
-        joint_tuning=True,
-        tol=1e-4,
-        max_iter=100,
-        progress=lambda stage, step, objective: stages.append(stage),
-    )
-    assert list(dict.fromkeys(stages)) == ["layer 1 of 2", "layer 2 of 2", "tuning all layers"]
+    texts: list[str] = []
+    train(bent(150), joint_tuning=True, tol=1e-4, max_iter=100, progress=texts.append)
+    stages = list(dict.fromkeys(text.split(",")[0] for text in texts))
+    assert stages == ["layer 1 of 2", "layer 2 of 2", "tuning all layers"]
+    assert " of at most 250 steps, objective " in texts[-1]
 
 
 def test_layers_from_elsewhere_are_finished_alike() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from deeptobit.app.report import card_markdown, render_report, study_card
 from deeptobit.app.report.page import outcome_rows
-from deeptobit.app.report.pictures import _drawn_rows, draw_outcomes
+from deeptobit.app.report.pictures import draw_outcomes, drawn_rows
 from deeptobit.app.report.privacy import histogram_bins, published
 from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted
 from deeptobit.app.study.columns import reveals_small_count
@@ -137,8 +137,8 @@ def test_values_at_a_bound_that_few_have_are_not_drawn(
 ) -> None:
     Y = np.append(np.linspace(1.0, 20.0, 60 - n_there), np.full(n_there, 30.0))[:, None]
     targets = CensoredTargets.from_bounds(Y, 0.0, 30.0)
-    assert _drawn_rows(targets, 0, FEWEST).size == n_drawn
-    assert _drawn_rows(targets, 0, 1).size == n_asked
+    assert drawn_rows(targets, 0, FEWEST).size == n_drawn
+    assert drawn_rows(targets, 0, 1).size == n_asked
 
 
 def test_an_outcome_of_which_every_kind_is_rare_has_no_picture(fitted: FittedStudy) -> None:

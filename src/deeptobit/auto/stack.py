@@ -120,7 +120,7 @@ def fit_stack(
     given = held_out, strengths, units, learned if in_turn else None
     first = _fit_path(X, folds[0], range(len(PATH)), *given)
     products = error_products(held_out, folds[0], X, list(first.members.values()))
-    wanted = promising_priors(products, len(strengths))
+    wanted = promising_priors(products, weight[folds[0].test], len(strengths))
     total = len(PATH) + (len(folds) - 1) * len(path.with_those_before(wanted))
     jobs = [delayed(_fit_path)(X, fold, wanted, *given) for fold in folds[1:]]
     paths = [first, *Parallel(n_jobs=n_jobs)(jobs)]
@@ -244,8 +244,8 @@ def error_products(
     return found
 
 
-def promising_priors(products: FloatArray, n_members: int) -> list[int]:
-    r"""Priors without which the average may be worse, by what one fold holds out.
+def promising_priors(products: FloatArray, weight: FloatArray, n_members: int) -> list[int]:
+    r"""Priors that may still improve the average, judged on the held-out rows of one fold.
 
     From the last one to the first, a prior is left out if it surely adds nothing to the average of
     the others. With the error e of that average and the error :math:`e_k` of a member,
@@ -256,27 +256,35 @@ def promising_priors(products: FloatArray, n_members: int) -> list[int]:
     ----------
     products : array of shape (n, K, K)
         Products of the errors of all pairs of members, for each row.
+    weight : array of shape (n,)
+        Of the rows; a row of weight 2 counts as two.
     n_members : int
         Members of each prior, which follow one another.
     """
     products = products / max(float(np.trace(products.sum(axis=0))), _TINY)  # squares are finite
+    weight = np.maximum(weight, _TINY)
     prior_of = np.arange(products.shape[1]) // n_members
     wanted = list(range(len(prior_of) // n_members))
     for prior in reversed(wanted[1:]):
         rest = [other for other in wanted if other != prior]
-        if _largest_gain(products, np.isin(prior_of, rest), prior_of == prior) <= _LEAST_GAIN:
+        others, members = np.isin(prior_of, rest), prior_of == prior
+        if _largest_gain(products, weight, others, members) <= _LEAST_GAIN:
             wanted = rest
     return wanted
 
 
-def _largest_gain(products: FloatArray, others: BoolArray, members: BoolArray) -> float:
+def _largest_gain(
+    products: FloatArray, weight: FloatArray, others: BoolArray, members: BoolArray
+) -> float:
     """Share of the squared error that members may take off the average of others."""
     total = products.sum(axis=0)
     weights = stacking_weights(total[np.ix_(others, others)])
     with_mean = products[:, :, others] @ weights
     of_mean = with_mean[:, others] @ weights
     slopes = with_mean[:, members] - of_mean[:, None]
-    slope = slopes.sum(axis=0) - _SURELY * np.sqrt(len(slopes)) * slopes.std(axis=0)
+    slope = slopes.sum(axis=0)
+    variance = (np.square(slopes) / weight[:, None]).sum(axis=0) - slope**2 / weight.sum()
+    slope -= _SURELY * np.sqrt(np.maximum(variance, 0.0))
     whole = of_mean.sum()
     square = np.diag(total)[members] - 2.0 * with_mean[:, members].sum(axis=0) + whole
     return float((np.square(np.minimum(slope, 0.0)) / np.maximum(square * whole, _TINY)).max())
@@ -363,7 +371,7 @@ class WeighedPrior(NamedTuple):
 class StackDraws:
     r"""Draws of the averaged layer; the weights of the priors and the error model stay.
 
-    A bootstrap of a layer that is shrunken towards 0 tells how it varies from sample to sample, not
+    A bootstrap of a layer that is shrunken towards 0 shows how it varies from sample to sample, not
     how far it is from the truth. Here the centre of the prior moves as well. With weights g of the
     rows and :math:`\Delta_0` drawn from the prior,
 

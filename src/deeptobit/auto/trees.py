@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -20,6 +20,7 @@ from deeptobit.auto.stack import EvidenceStack
 from deeptobit.layer import SIGMA_FLOOR
 from deeptobit.likelihood import Noise, evaluate
 from deeptobit.network import Trees
+from deeptobit.runtime import run_jobs
 
 Codes = NDArray[np.uint8]
 Rows = NDArray[np.intp]
@@ -147,7 +148,7 @@ class Boosted(NamedTuple):
     grown : list of lists
         Of every task: ``node`` and ``number`` of its trees.
     rounds : int array of shape (T,)
-        With how many of them the judging rows are most likely.
+        Number of rounds with the highest likelihood of the judging rows.
     sigma : array of shape (rounds, T)
         σ at every round.
     loss : array of shape (T,)
@@ -231,7 +232,7 @@ def boost(
 
 
 class _EarlyStopping:
-    """Rows that stop the boosting, and tell σ: trees fit the rows they were grown on too well."""
+    """Rows that stop the boosting and estimate σ: trees fit the rows they grew on too well."""
 
     def __init__(
         self, rows: Entries, sigma: FloatArray, free: BoolArray, growth: Growth, noise: Noise
@@ -286,7 +287,7 @@ _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
 
 
 class Forest(NamedTuple):
-    """Trees of all rows, and what trees that had not seen a row say of it.
+    """Trees of all rows, and out-of-fold scores.
 
     Parameters
     ----------
@@ -390,15 +391,16 @@ class TreeTable:
         _, alone = losses(np.broadcast_to(problem.intercept, before.shape), PROBE_ALONE)
         return gain, _standard_errors(weight * (before - alone))
 
-    def grow(self, stack: EvidenceStack | None, n_jobs: int | None = None) -> Forest | None:
+    def grow(self, stack: EvidenceStack | None, n_jobs: int | None, what: str) -> Forest | None:
         """Trees for the tasks in which they pay; None if there are none.
 
         The rows are cut into parts. Those of each part are scored by trees of the others, which
         they also stop; the trees of all rows are as many as those were on average, with their σ.
         The first part also says whether larger trees are better.
         Given a stack, there are trees if they explain held-out residuals of some task (clearly,
-        where rows are many) or are far better alone, for all tasks that do not speak against them;
-        unless, where the table is not small, they add nothing on the first part.
+        where rows are many) or are far better alone, for all tasks in which they do no clear harm;
+        unless, where the table is not small, they add nothing on the first part. ``what`` names the
+        fits to the other parts on the progress line; without a name nothing is shown.
         """
         tasks = np.arange(len(self.problem.sigma))
         if stack is not None:
@@ -416,7 +418,7 @@ class TreeTable:
         if doubted is not None and not self._adds(doubted, begun, growth, tasks, first.test):
             return None
         jobs = [delayed(self._boost)(tasks, growth, *part) for part in others]
-        done = [begun, *Parallel(n_jobs=n_jobs, prefer="threads")(jobs)]
+        done = [begun, *run_jobs(jobs, n_jobs, what, prefer="threads")]
         rounds = np.rint(np.mean([each.rounds for each in done], axis=0)).astype(np.intp)
         if not rounds.any():
             return None

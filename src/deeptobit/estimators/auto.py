@@ -81,7 +81,7 @@ class AutoTobitRegressor(SearchRegressor):
     random_state : int, RandomState or None
         Shuffles the folds.
     verbose : int
-        1 shows on stderr what is being done and what is left, on one line that moves.
+        1 shows progress on stderr, on one line updated in place, with the time left if known.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -213,12 +213,12 @@ class AutoTobitRegressor(SearchRegressor):
     def _try_trees(self, search: Search, stack: auto.EvidenceStack | None) -> "TreeTrial":
         """A stack above trees, unless they explain nothing that the stack leaves."""
         started = perf_counter()
-        self._show_progress("trees, out of fold")
+        self._show_progress("trees, on a first part of the rows")
         intercept = self.fit_intercept
         table = auto.TreeTable.build(
             search.X, search.held_out, search.groups, fit_intercept=intercept
         )
-        forest = table.grow(stack, self.n_jobs)
+        forest = table.grow(stack, self.n_jobs, "trees, on other parts" if self.verbose else "")
         if forest is None:
             return TreeTrial(None, None, perf_counter() - started)
         inputs = concatenate(forest.scores, search.X)

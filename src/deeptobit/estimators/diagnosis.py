@@ -89,7 +89,7 @@ def check_counts(
 
 
 def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float) -> None:
-    """Name the columns that are constant or depend linearly on others, or all but do."""
+    """Name the columns that are constant or linearly dependent on others, or nearly so."""
     if alpha > 0.0:
         return
     if features.n_dropped == 0:

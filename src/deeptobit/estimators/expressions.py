@@ -140,7 +140,7 @@ class _Reader:
             raise self.refusal("it has an operator other than + - * / // % ** & | ^")
         for side in (node.left, node.right):
             if isinstance(side, ast.List | ast.Tuple) or isinstance(_literal(side), str):
-                raise self.refusal(f"{ast.unparse(side)!r} is no number")
+                raise self.refusal(f"{ast.unparse(side)!r} is not a number")
         sides = ("base", node.left, sys.float_info.max), ("power", node.right, _LARGEST_POWER)
         for what, side, most in sides if isinstance(node.op, ast.Pow) else ():
             value = _literal(side)
@@ -156,7 +156,7 @@ class _Reader:
         named = {str(keyword.arg): keyword.value for keyword in call.keywords}
         hidden = {name for name in named if name.startswith("_")}
         if len(call.args) > most or hidden or (most < np.inf and named.keys() - _LIMITS_OF_CLIP):
-            raise self.refusal(f"{function} has an argument that it may not have here")
+            raise self.refusal(f"{function} has an argument that is not allowed in a formula")
         asked = [*call.args[1:2], *(named[name] for name in ("df", "degree") if name in named)]
         for each in asked if function in BASES else ():
             count = _literal(each)

@@ -84,7 +84,7 @@ class FormulaDesign:
 
     @cached_property
     def spec(self) -> Any:
-        """The encoding, for formulaic; that of a file is made on first use."""
+        """The encoding, for formulaic; after loading it is rebuilt on first use."""
         require("formulaic", "formula")
         try:
             return self._restore()
@@ -388,7 +388,7 @@ def _take(design: FormulaDesign) -> dict[str, Any]:
     if not same:
         raise TypeError(
             f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
-            "be told in levels and constants; compute its columns beforehand"
+            "be stored as levels and constants; compute its columns beforehand"
         )
     return taken
 

@@ -92,7 +92,7 @@ class MixedTobitRegressor(VisitRegressor):
     Parameters
     ----------
     random_effects : {"intercept", "slope", "none", "auto"}
-        What people have of their own in every outcome; slopes are in ``time``.
+        Random effects of each person in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
         the number of rows. ``"auto"``: 0 if there are ten people per feature (3 for up to three
@@ -101,8 +101,8 @@ class MixedTobitRegressor(VisitRegressor):
     person_rank : int or "auto"
         Factors that link the random effects of different outcomes.
     visit_rank : {0, 1, 2} or "auto"
-        Factors that outcomes of one visit share, fewer than outcomes. Of two outcomes data tell
-        the covariance of the noise alone: the factor then takes the same share of both.
+        Factors that outcomes of one visit share, fewer than outcomes. With two outcomes only the
+        covariance of the noise is identified: the factor then takes the same share of both.
     shrinkage : float or "auto"
         Ridge on the loadings of the person's factors, in numbers of people.
     method : {"ep", "quadrature"}
@@ -116,9 +116,9 @@ class MixedTobitRegressor(VisitRegressor):
     tol : float
         Largest slope of the objective, per row and in standard units, at which a fit has converged.
     random_state : int, RandomState or None
-        Decides whose last visits are hidden where something is ``"auto"``.
+        Seed that chooses whose last visits are held out where something is ``"auto"``.
     verbose : int
-        1 shows on stderr what is being done, on one line that moves.
+        1 shows progress on stderr, on one line updated in place.
 
     Attributes
     ----------
@@ -133,10 +133,10 @@ class MixedTobitRegressor(VisitRegressor):
     log_likelihood_ : float
         Log evidence of all outcomes, without penalties; weights count as people.
     effects_ : tuple of str
-        What people have of their own.
+        Names of the random effects.
     person_rank_, visit_rank_, shrinkage_, alpha_ : int, int, float and float
     choices_ : DataFrame
-        What ``"auto"`` tried, with the ranked probability score of hidden last visits.
+        What ``"auto"`` tried, with the ranked probability score of held-out last visits.
     n_iter_, history_, lower_, upper_, feature_scale_, target_names_, n_features_in_
 
     Notes
@@ -433,7 +433,7 @@ class MixedTobitRegressor(VisitRegressor):
 
     @property
     def choices_(self) -> pd.DataFrame:
-        """What ``"auto"`` tried, with the ranked probability score of hidden last visits."""
+        """What ``"auto"`` tried, with the ranked probability score of held-out last visits."""
         return pd.DataFrame(self._choices)
 
     def summary(
@@ -547,7 +547,7 @@ class MixedTobitRegressor(VisitRegressor):
         extra = {*inputs.feature_names(restricted)} - {*inputs.feature_names(self)}
         simpler = ours.n_parameters >= theirs.n_parameters
         if extra or not simpler or len(self.effects_) < len(restricted.effects_):
-            raise ValueError("the models are not nested: the restricted one has more to it")
+            raise ValueError("the models are not nested: the restricted one has extra parameters")
         found = ours.likelihood_ratio(theirs)
         return pd.Series(found | {"restricted_log_likelihood": restricted.log_likelihood_})
 

@@ -395,9 +395,7 @@ def train_network(
             joint_tuning=tuning,
             tol=model.tol,
             max_iter=model.max_iter,
-            progress=lambda stage, step, objective: model._show_progress(
-                f"{stage}, {step} steps, objective {objective:.4f}"
-            ),
+            progress=model._show_progress,
         )
         network = replace(network, layers=networks.to_user(network.layers, *units))
         if not grown:
@@ -492,7 +490,8 @@ def validated_depth(model: Any, rows: Rows) -> tuple[int, list[float]]:
     diagnosis.check_determined(targets[rest], weight[rest])
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
-        network = clone(model).set_params(n_layers=depth, early_stopping=False)
+        model._show_progress(f"depth {depth} of at most {model.n_layers}, on {len(rest):,} rows")
+        network = clone(model).set_params(n_layers=depth, early_stopping=False, verbose=0)
         with warnings.catch_warnings(action="ignore"):  # the fit to all rows warns
             network.fit(matrix[rest], targets[rest], sample_weight=weight[rest])
         scores.append(-network.score_log(matrix[held_out], targets[held_out], weight[held_out]))

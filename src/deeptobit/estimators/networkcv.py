@@ -127,7 +127,7 @@ class SubspaceNetworkCV(SearchRegressor):
     random_state : int, RandomState or None
         Shuffles the folds.
     verbose : int
-        1 shows on stderr what is being done and what is left, on one line that moves.
+        1 shows progress on stderr, on one line updated in place, with the time left if known.
     lower, upper, outside, noise, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 

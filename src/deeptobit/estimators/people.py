@@ -71,7 +71,7 @@ class PersonRows(NamedTuple):
         for row in np.flatnonzero(weight != weight[first][person]).tolist():
             raise ValueError(
                 f"person {plain(names[person[row]])!r} has rows of different sample_weight; "
-                "weights are those of people, the same in all rows of one"
+                "it must be constant within a person"
             )
         return cls(rows, tuple(map(plain, names)), order, starts, when)
 

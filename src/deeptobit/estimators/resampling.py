@@ -30,7 +30,7 @@ _DRAWS_PER_JOB = 5
 
 
 class Refits(NamedTuple):
-    """A model whose layers are fitted again from where they are; a draw is such a fit.
+    """A model that is refitted from its current parameters; each draw is one refit.
 
     What the model has chosen stays: penalty, rank, depth, error model. Those of a learned prior are
     :class:`deeptobit.auto.StackDraws`. ``fit`` of a network also takes what its penalties are
@@ -55,7 +55,7 @@ Redraw = Refits | StackDraws
 
 
 def refit_layer(model: Any, rows: Rows) -> Layers:
-    """A fitted layer for other rows, or other weights, started from what it is."""
+    """The layer refitted to other rows or weights, warm-started from its current parameters."""
     null, (start,) = model._null(*rows), model.layers_
     features, scaling = null.problem.features, null.problem.scaling
     (start,) = to_standard([start], features.design, scaling)
@@ -83,7 +83,7 @@ class ResampledRegressor(CensoredRegressor):
 
     A subclass stores layers (``_set_layers``).
 
-    It looks back at the training data, which are kept in memory but never pickled or saved.
+    It uses the training data, which are kept in memory but never pickled or saved.
     """
 
     def subspace_stability(

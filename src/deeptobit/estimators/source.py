@@ -100,8 +100,7 @@ class SourceTraining:
         return alpha
 
     def _show_step(self, depth: int, step: Step) -> None:
-        done = f"{step.n_iter} steps, gradient {step.gradient_norm:.1e}"
-        self._show(depth, done, step.n_iter * self._source.n_rows)
+        self._show(depth, step.text(self._model.tol), step.n_iter * self._source.n_rows)
 
     def _show_rows(self, depth: int, done: int, total: int) -> None:
         learned = depth * total + done

@@ -278,7 +278,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         (:func:`deeptobit.layer.choose_alpha`). ``history_["alphas"]`` has what was tried.
         This is for the ridge and rows in memory. Penalties that choose features, rows beyond
         memory and the layers of a network take the first value. The online solver, which does not
-        know the number of rows n, takes 0 and shrinks by what new rows say of its predictions.
+        know the number of rows n, takes 0 and shrinks by its errors on rows not yet learned.
     penalty : {"ridge", "group"} or Penalty
         P(V) beside :math:`\tfrac12\|U\|_F^2`; an object is a :class:`deeptobit.penalties.Penalty`.
         ``"group"`` is the mixture above with s = ½ unless ``feature_sparsity`` says otherwise. All
@@ -301,7 +301,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     n_jobs : int or None
         Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
     verbose : int
-        1 shows on stderr what is being done and what is left, on one line that moves.
+        1 shows progress on stderr, on one line updated in place, with the time left if known.
     lower, upper, outside, noise, sigma, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`TobitRegressor`; ``tol`` is the norm of the gradient (where features have
         left, of the least subgradient: the residual of the optimality conditions) relative to that
@@ -421,12 +421,12 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         null = self._null(matrix, targets, weight)
         given = not isinstance(self.sigma, str)
         diagnosis.warn_of_censoring(null.kinds, targets, given_sigma=given)
-        start, watch = batch.spectral_start(null), self._show_step if self.verbose else None
+        start, most = batch.spectral_start(null), self.max_iter
         if isinstance(self.alpha, str):
-            null, start, tried = batch.choose_alpha(null, max_iter=self.max_iter, watch=watch)
+            null, start, tried = batch.choose_alpha(null, max_iter=most, watch=self._show_progress)
             self.alpha_, self.history_["alphas"] = null.problem.alpha, tried
         fit = batch.solve_subspace(
-            null, start, alpha=self.alpha_, tol=self.tol, max_iter=self.max_iter, watch=watch
+            null, start, alpha=self.alpha_, tol=self.tol, max_iter=most, watch=self._show_step
         )
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
@@ -444,10 +444,7 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
 
     def _show_step(self, step: batch.Step) -> None:
         """Progress of the batch solver."""
-        self._show_progress(
-            f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-            f"relative gradient norm {step.gradient_norm:.1e} ({self.tol:.0e} wanted)"
-        )
+        self._show_progress(f"{step.text(self.tol)}, alpha {self.alpha_:.2g}")
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""

@@ -62,7 +62,7 @@ class TobitRegressor(InferenceRegressor):
     tol : float
         Norm of the gradient, per row and in standard units, at which a task has converged.
     verbose : int
-        1 shows on stderr what is being done and what is left, on one line that moves.
+        1 shows progress on stderr, on one line updated in place.
 
     Attributes
     ----------

@@ -147,8 +147,8 @@ class VisitRegressor(CensoredRegressor):
         if asked and known and not asked & known:
             kinds = ("texts", "numbers") if asked == {True} else ("numbers", "texts")
             warn(
-                f"groups are {kinds[0]}, and the people that the model knows have {kinds[1]} as "
-                "names: nobody is recognised"
+                f"groups are {kinds[0]}, but the model's people are labelled by {kinds[1]}; "
+                "none matches"
             )
         return z, [(places[label], rows) for label, rows in people if label in places]
 
@@ -341,7 +341,7 @@ class VisitRegressor(CensoredRegressor):
         y = self._at(X, groups, time)._predictive(X)
         when, people = np.asarray(time, dtype=np.float64), self._people
         if np.isnan(people.time).any():
-            raise ValueError("the times of known visits are not known: fit with time")
+            raise ValueError("the known visits have no times; fit with time")
         latest = np.maximum.reduceat(people.time, people.starts[:-1]) if people.labels else ()
         last = dict(zip(people.labels, latest, strict=True))
         left = when > [last.get(label, -np.inf) for label in np.asarray(groups)]

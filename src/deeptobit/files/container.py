@@ -121,7 +121,7 @@ def restore(value: Any, arrays: dict[str, AnyArray], used: set[str], depth: int 
             return _NOT_FINITE[word]
         case dict() if any(key.startswith("$") for key in value):
             names = ", ".join(map(ascii, value))[:80]
-            raise ModelFileError(f"it holds something unknown ({names})")
+            raise ModelFileError(f"it contains an unknown type ({names})")
     if isinstance(value, dict):
         return {key: restore(item, arrays, used, depth + 1) for key, item in value.items()}
     return value
@@ -205,7 +205,7 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     arrays = {name: _as_stored(array) for name, array in arrays.items()}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     if _padded(document) > _MOST_PADDED:
-        raise ValueError("an array of text has too long an entry; store the texts as a list")
+        raise ValueError("an array of text has an entry that is too long; store it as a list")
     if len(text) > _LONGEST_HEADER // 2 or _count_parts(text) > _MOST_PARTS // 2:
         raise ValueError(
             f"the state has {len(text):,} bytes beside its arrays, more than a model file holds; "
@@ -221,7 +221,7 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
 
     Whatever is wrong with the content is a :class:`ModelFileError`: a foreign, truncated, altered
     or overlong file, one of another ``kind`` or of a newer version. Memory is bounded by
-    twice the size of the file: nothing it says is believed before it was compared with that.
+    twice the size of the file: sizes that it declares are checked against that before use.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -261,12 +261,12 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
     document = _from_json(texts["state"])
     if _padded(document) > _MOST_PADDED:
-        raise ModelFileError("an array of text in it has too long an entry")
+        raise ModelFileError("an array of text in it has an entry that is too long")
     if not isinstance(document, dict):
         raise ModelFileError("its header is not that of a model file")
     for array in arrays.values():
         if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
-            raise ModelFileError("an array of truth values holds something else")
+            raise ModelFileError("a boolean array contains other values")
     used: set[str] = set()
     state = restore(document, arrays, used)
     if arrays.keys() - used:

@@ -114,7 +114,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
 
 
 def estimator_from_state(state: dict[str, Any]) -> Any:
-    """The estimator of a state; :class:`ModelFileError` where it is not sound."""
+    """The estimator of a state; :class:`ModelFileError` where it is invalid."""
     match state:
         case {"model": {"is": str(name)} as packed}:
             _register_now(name)

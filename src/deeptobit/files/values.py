@@ -127,7 +127,7 @@ def _advice(value: Any) -> str:
 
 
 def unpack(plain: Any, classes: Mapping[str, SavedClass]) -> Any:
-    """Plain state to values; what is not sound is a :class:`ModelFileError`.
+    """Plain state to values; what is invalid is a :class:`ModelFileError`.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def unpack(plain: Any, classes: Mapping[str, SavedClass]) -> Any:
         return found
     name = plain["is"]
     if not isinstance(name, str):
-        raise ModelFileError("it holds something without a name")
+        raise ModelFileError("it contains an object without a type name")
     # A tuple of the numbers of an array would take forty times its memory.
     if not isinstance(found.get("items", []), list):
         raise ModelFileError(f"the items of its {name[:80]!r} are no list")
@@ -151,13 +151,13 @@ def unpack(plain: Any, classes: Mapping[str, SavedClass]) -> Any:
     if name in _BUILT_IN:
         saved, fields = _BUILT_IN[name], found
     if saved is None or not isinstance(fields, dict):
-        raise ModelFileError(f"it holds something unknown ({name[:80]!r})")
+        raise ModelFileError(f"it contains an unknown type ({name[:80]!r})")
     try:
         return saved.make(fields)
     except ModelFileError:
         raise
     except _UNSOUND as error:
-        raise ModelFileError(f"its {name} is not sound: {error}") from None
+        raise ModelFileError(f"its {name} is invalid: {error}") from None
 
 
 # Whether values from a file are what their owner declares.

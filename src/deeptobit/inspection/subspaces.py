@@ -105,7 +105,7 @@ _COPIES = (1, 2, 4)  # times the people
 
 
 class Draw(NamedTuple):
-    """Components of a draw that belong to those of E.
+    """Components of a draw, matched to those of E.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def agreement(
     """Smallest cosine of the principal angles between the leading 1, 2, … directions, (R,).
 
     Directions are compared by the scores that they give to the rows X (n, D), in standard units:
-    where features are nearly copies of each other, loadings may be far apart that are the same
+    where features are nearly copies of each other, very different loadings can describe the same
     direction.
 
     Examples

@@ -29,7 +29,7 @@ _NO_CURVATURE = 1e-10  # in standard units: below this, a task says nothing of W
 
 
 def choose_alpha(
-    null: NullLayer, *, max_iter: int, watch: Callable[[Step], None] | None = None
+    null: NullLayer, *, max_iter: int, watch: Callable[[str], None] = lambda text: None
 ) -> tuple[NullLayer, Layer, list[dict[str, float]]]:
     """Fit along :data:`PATH`, from the problem's alpha downwards, until new rows would not gain.
 
@@ -72,13 +72,16 @@ def choose_alpha(
     if not _is_countable(null):
         return null, start, tried
 
+    def show(step: Step) -> None:
+        watch(f"alpha {len(tried) + 1} of at most {2 * len(PATH)}, {step.text(_TOL)}")
+
     def follow(null: NullLayer, layer: Layer, alphas: Iterable[float]) -> _Best:
         best: _Best | None = None
         for alpha in alphas:
             at = null.at(alpha)
             problem, start = at.problem, _start(layer, at.problem.min_log_sigma)
             layer = solve_subspace(
-                at, start, alpha=alpha, tol=_TOL, max_iter=max_iter, watch=watch
+                at, start, alpha=alpha, tol=_TOL, max_iter=max_iter, watch=show
             ).layer
             evaluation = problem.evaluate(problem.pack(layer))
             freedom = degrees_of_freedom(evaluation)

@@ -149,6 +149,10 @@ class Step:
     gradient_norm: float
     subspace_change: float
 
+    def text(self, tol: float) -> str:
+        """How far it is, on a line of progress."""
+        return f"{self.n_iter:,} Newton steps, gradient {self.gradient_norm:.1e} ({tol:.0e} wanted)"
+
 
 @dataclass
 class StepLog:

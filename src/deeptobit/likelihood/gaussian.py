@@ -101,7 +101,7 @@ FAMILIES: dict[str, type[Noise]] = {
     "student_t": StudentT,
     "two_piece": TwoPiece,
 }
-_NAMES = [name for name in FAMILIES if name != "two_piece"]  # which needs to know its skew
+NAMES = tuple(name for name in FAMILIES if name != "two_piece")  # which needs to know its skew
 
 
 def one_family(noise: str | Noise) -> Noise:
@@ -128,11 +128,11 @@ def resolve_noise(noise: str | Noise) -> Noise:
     >>> resolve_noise("student_t")
     StudentT(df=4)
     """
-    if isinstance(noise, str) and noise in _NAMES:
+    if isinstance(noise, str) and noise in NAMES:
         return FAMILIES[noise]()
     if isinstance(noise, Noise):
         return noise
     raise ValueError(
-        f"noise must be one of {', '.join(map(repr, _NAMES))} or of a class derived from "
+        f"noise must be one of {', '.join(map(repr, NAMES))} or of a class derived from "
         f"deeptobit.likelihood.Noise; got {noise!r}"
     )

@@ -29,14 +29,14 @@ def jit(function: Callable[Args, Result]) -> Callable[Args, Result]:
     """Compile ``function`` on first call.
 
     No ``fastmath``: it deletes NaN tests, and NaN is how a missing entry looks. No
-    ``parallel``: it is not safe under other people's threads.
+    ``parallel``: it is not safe when called from several threads.
     """
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     return cast("Callable[Args, Result]", compiled)
 
 
 def jit_sums(function: Callable[Args, Result]) -> Callable[Args, Result]:
-    """Compile ``function`` with sums in any order, so that they use the whole width of the machine.
+    """Compile ``function`` with sums in any order, so that the compiler can vectorise them.
 
     Of ``fastmath`` only what leaves NaN and infinity alone: a missing entry is still seen.
     """

@@ -29,7 +29,7 @@ Places = NDArray[np.intp]
 
 
 def fill(out: Derivatives, where: Places, entries: Derivatives) -> None:
-    """Write the derivatives of some entries to their places, which are faster than masks."""
+    """Write the derivatives of some entries by index, which is faster than by mask."""
     for field, values in zip(out, entries, strict=True):
         field[where] = values
 

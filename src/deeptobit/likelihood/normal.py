@@ -61,8 +61,8 @@ def normal_log_pdf(z: FloatArray) -> FloatArray:
 def log_ndtr(z: FloatArray) -> FloatArray:
     r"""Log of the standard normal distribution function, :math:`\log\Phi(z)`.
 
-    Far out it is −z²/2 and a rest, rounded as the log density is, so that their difference is the
-    log of the Mills ratio there too; SciPy's differs in the last digits of z².
+    In the far tail it is −z²/2 plus a correction, rounded as the log density is, so that their
+    difference is the log of the Mills ratio there too; SciPy's differs in the last digits of z².
 
     Parameters
     ----------

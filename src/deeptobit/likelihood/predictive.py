@@ -273,7 +273,7 @@ class Predictive(Clipped):
         return self.holding(np.minimum(low, middle), np.maximum(high, middle))
 
     def holding(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Ends that hold outcomes recorded as these scores, though both are rounded, (2, N, T)."""
+        """Ends widened by rounding errors, so that outcomes equal to them are inside, (2, N, T)."""
         ends, outwards = np.stack([low, high]), np.array([-1.0, 1.0])[:, None, None]
         inexact = np.where(ends == np.round(ends), 0.0, _ROUNDING * self.step)
         return np.asarray(np.clip(ends + outwards * inexact, self.lower, self.upper))

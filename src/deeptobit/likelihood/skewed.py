@@ -9,15 +9,15 @@ _MOST = 5.0  # one half is then 20,000 times as wide as the other
 
 
 class TwoPiece(Noise):
-    r"""A symmetric family f₀ with its upper half stretched and its lower half pressed.
+    r"""A symmetric family f₀ with its upper half stretched and its lower half compressed.
 
     .. math::
         f(z) = \frac{2}{g + 1/g} \begin{cases}
             f_0(z g) & z < 0 \\ f_0(z / g) & z \ge 0 \end{cases}, \qquad g = e^s
 
     (Fernández and Steel, 1998). A skew s > 0 draws out the upper tail, s < 0 the lower one. Every
-    value stays possible, so that no outcome has a likelihood of 0, and everything follows from what
-    the symmetric family knows in closed form.
+    value stays possible, so that no outcome has a likelihood of 0, and everything follows from
+    the closed forms of the symmetric family.
 
     Parameters
     ----------

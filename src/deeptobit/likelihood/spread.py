@@ -143,7 +143,7 @@ class ScoreGrid(TaskValues):
             raise ValueError("the step of a ScoreGrid must not be negative")
 
     def within(self, lower: FloatArray | float, upper: FloatArray | float) -> FloatArray:
-        """The steps between bounds that are scores, with another between them; elsewhere 0.
+        """The steps where both bounds are scores with at least one between them; 0 elsewhere.
 
         Examples
         --------
@@ -160,7 +160,7 @@ class ScoreGrid(TaskValues):
         return self._moved(y, step, np.round)
 
     def at_or_below(self, y: FloatArray, step: FloatArray) -> FloatArray:
-        """The largest score that y reaches; y itself where the step is 0.
+        """The largest score at or below y, to ``OFF_GRID`` steps; y itself where the step is 0.
 
         Examples
         --------

@@ -122,7 +122,7 @@ def read_weights(
         found = f"row {row} has {weights[row]:g} ({len(wrong)} such rows)"
         raise ValueError(f"sample_weight must be finite and not negative; {found}")
     if n_samples > 0 and not (may_be_zero or weights.any()):
-        raise ValueError("sample_weight is zero in every row: no row counts")
+        raise ValueError("sample_weight is zero in every row")
     return weights
 
 
@@ -137,7 +137,7 @@ def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
 
 # Means over the known entries of a task, and over tasks.
 
-Multioutput: TypeAlias = Literal["uniform_average", "raw_values"]
+Multioutput: TypeAlias = Literal["uniform_average", "raw_values"] | ArrayLike
 
 
 def read_entry_weights(
@@ -174,23 +174,31 @@ def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
 def combine_tasks(
     per_task: FloatArray, multioutput: Multioutput, names: Sequence[str]
 ) -> float | FloatArray:
-    """All T values, or their mean; a NaN is an error.
+    """All T values, their mean, or their weighted mean; a NaN is an error.
 
     Examples
     --------
     >>> combine_tasks(np.array([1.0, 4.0]), "uniform_average", ["a", "b"])
     2.5
+    >>> combine_tasks(np.array([1.0, 4.0]), [2.0, 1.0], ["a", "b"])
+    2.0
     """
     for task in np.flatnonzero(np.isnan(per_task)).tolist():
         raise ValueError(
             f"the score of target {names[task]!r} is not a number: outcomes or predictions are too "
             "large to compute with"
         )
-    if multioutput == "raw_values":
-        return per_task
-    if multioutput == "uniform_average":
-        return float(per_task.mean())
-    raise ValueError(f"multioutput must be 'uniform_average' or 'raw_values'; got {multioutput!r}")
+    if isinstance(multioutput, str) and multioutput in ("uniform_average", "raw_values"):
+        return per_task if multioutput == "raw_values" else float(per_task.mean())
+    weights = np.zeros(0) if isinstance(multioutput, str) else np.asarray(multioutput, np.float64)
+    good = np.isfinite(weights) & (weights >= 0.0)
+    if weights.shape != per_task.shape or not good.all() or not weights.any():
+        raise ValueError(
+            "multioutput must be 'uniform_average', 'raw_values' or one finite weight per target, "
+            f"not negative and not all 0; got {multioutput!r}"
+        )
+    counted = weights > 0.0
+    return float(np.average(per_task[counted], weights=weights[counted]))
 
 
 # Entries with one recorded value, and the bounds at which it was censored.

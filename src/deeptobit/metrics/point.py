@@ -33,8 +33,8 @@ def anmse(
         Predictions.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"}
-        Mean over tasks, or all T values.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
 
     Returns
     -------
@@ -76,8 +76,8 @@ def centred_anmse(
         Predictions.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"}
-        Mean over tasks, or all T values.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
 
     Returns
     -------

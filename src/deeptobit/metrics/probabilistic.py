@@ -50,8 +50,8 @@ def censored_log_score(
         The family of f and F.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"}
-        Mean over tasks, or all T values.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
 
     Returns
     -------
@@ -107,8 +107,8 @@ def crps(
         The family of ε.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"}
-        Mean over tasks, or all T values.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
 
     Returns
     -------
@@ -211,7 +211,7 @@ class BoundCalibration(NamedTuple):
     predicted, observed : arrays of shape (B,)
         Mean predicted probability and share at the bound, of the B bins that are not empty.
     count : array of shape (B,)
-        Entries in each bin.
+        Entries in each bin; their total weight if there are weights.
     """
 
     expected_error: float
@@ -221,14 +221,18 @@ class BoundCalibration(NamedTuple):
 
 
 def bound_calibration(
-    at_bound: ArrayLike, probability: ArrayLike, *, n_bins: int = 10
+    at_bound: ArrayLike,
+    probability: ArrayLike,
+    *,
+    n_bins: int = 10,
+    sample_weight: ArrayLike | None = None,
 ) -> BoundCalibration:
     r"""Expected calibration error of the probability of being at a bound; lower is better.
 
     .. math:: \sum_b \frac{W_b}{W} \left|\mathrm{observed}_b - \mathrm{predicted}_b\right|
 
-    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number of
-    entries in bin b.
+    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number
+    (or weight) of entries in bin b.
 
     Parameters
     ----------
@@ -239,6 +243,8 @@ def bound_calibration(
         Predicted probability of it, in [0, 1].
     n_bins : int
         Number of bins.
+    sample_weight : array of shape (N,), optional
+        Weight 2 counts a row twice.
 
     Returns
     -------
@@ -254,8 +260,8 @@ def bound_calibration(
     >>> result.predicted, result.observed, result.count
     (array([0.35, 0.85]), array([0.5, 1. ]), array([2., 2.]))
     """
-    happened = np.asarray(at_bound, dtype=np.float64)
-    predicted = np.asarray(probability, dtype=np.float64)
+    happened = np.atleast_1d(np.asarray(at_bound, dtype=np.float64))
+    predicted = np.atleast_1d(np.asarray(probability, dtype=np.float64))
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
     if wrong.any():
         found = f"{happened[wrong][0]:g}"
@@ -267,14 +273,17 @@ def bound_calibration(
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")
     check_count("n_bins", n_bins)
-    known = ~np.isnan(happened)
+    rows = inputs.read_weights(sample_weight, len(happened))
+    weights = np.broadcast_to(rows, happened.T.shape).T
+    known = ~np.isnan(happened) & (weights > 0.0)
     if not known.any():
-        raise ValueError("at_bound has no known entry")
-    happened, predicted = happened[known], predicted[known]
+        raise ValueError("at_bound has no known entry (of positive weight)")
+    happened, predicted, weights = happened[known], predicted[known], weights[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), n_bins - 1)
     _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins).astype(np.float64)
-    by_bin, seen = (np.bincount(bins, values) / count for values in (predicted, happened))
+    count = np.bincount(bins, weights).astype(np.float64)
+    shares = (np.bincount(bins, weights * values) / count for values in (predicted, happened))
+    by_bin, seen = shares
     error = float(np.average(np.abs(seen - by_bin), weights=count))
     return BoundCalibration(error, by_bin, seen, count)
 

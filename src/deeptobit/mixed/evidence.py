@@ -55,9 +55,9 @@ class Effects(NamedTuple):
 
 
 def unequal_shares(effects: Effects) -> tuple[float, FloatArray, FloatArray]:
-    r"""What divides the noise of two outcomes into shared and own, and slopes by γ and log σ.
+    r"""Penalty on unequal shares of common noise in two outcomes, and slopes by γ and log σ.
 
-    Data tell a variance of each and their covariance, three numbers for γ and σ, which are four.
+    Data identify two variances and a covariance, three numbers; γ and σ are four.
     The same share of both is taken: :math:`\tfrac12(\log v_1/\sigma_1^2 - \log v_2/\sigma_2^2)^2`
     with :math:`v = \gamma^2 + \sigma^2` is 0 for one of all divisions of a covariance.
     """
@@ -204,7 +204,7 @@ def _integrate_task(
     spread = np.linalg.inv(root).transpose(0, 2, 1)
 
     def log_ratio(node: FloatArray) -> tuple[FloatArray, ...]:
-        """The integrand over the rule's own, where a node comes to lie, and slopes there."""
+        """Log of the integrand over the rule's weight, the node's location, and slopes there."""
         point = u + spread @ node
         nll, slope, by_scale, *_ = at(point)
         inside = 0.5 * (node @ node) - 0.5 * np.square(point).sum(axis=1)
@@ -324,7 +324,7 @@ class MixedProblem:
         return replace(self, n_shared=n_shared, n_visit=n_visit, shrinkage=shrinkage)
 
     def around(self, mean: FloatArray) -> "MixedProblem":
-        """The problem of what is left around given fixed effects (N, T): no features."""
+        """The problem with given fixed effects (N, T) as an offset, without features."""
         low, high = self.visits.low - mean, self.visits.high - mean
         visits, none = self.visits._replace(low=low, high=high), np.zeros((len(mean), 0))
         return replace(self, visits=visits, features=none, ridge=np.zeros(0))

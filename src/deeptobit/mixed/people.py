@@ -57,7 +57,7 @@ class KnownPeople:
         return {label: place for place, label in enumerate(self.labels)}
 
     def with_visits(self, others: KnownPeople, effects: Effects) -> KnownPeople:
-        """These people with further visits, others too; sites of those concerned are found."""
+        """These people with further visits, and new people; sites of ``others`` are computed."""
         labels = tuple(dict.fromkeys((*self.labels, *others.labels)))
         places = {label: place for place, label in enumerate(labels)}
         person = np.concatenate([part._person(places) for part in (self, others)])

@@ -82,7 +82,7 @@ def solve(
     hold_effects: bool = False,
 ) -> Solution:
     """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
-    numbers, theta = count(1), problem.pack(point)
+    steps, theta, n_factors = count(1), problem.pack(point), problem.n_shared + problem.n_visit
     bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
     bounds[-problem.shape[1] :] = np.where(np.reshape(problem.free_sigma, (-1, 1)), _LOG_SIGMA, 0.0)
     if hold_effects:
@@ -100,10 +100,11 @@ def solve(
     def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
         nonlocal norm
         found, gradient, norm, _ = look(unit * scaled)
-        watch(f"evaluation {next(numbers)}, objective {found:.6f}")
         return found, unit * gradient
 
-    def end_if_flat(xk: Any) -> None:
+    def after_step(xk: Any) -> None:
+        stage = "coefficients" if hold_effects else f"random effects, {n_factors} factors"
+        watch(f"{stage}, step {next(steps)} of at most {max_iter}")
         if norm <= tol:
             raise StopIteration
 
@@ -118,7 +119,7 @@ def solve(
             jac=True,
             method="L-BFGS-B",
             bounds=bounds / unit[:, None],
-            callback=end_if_flat,
+            callback=after_step,
             options=options,
         )
         theta, n_iter = np.clip(unit * result.x, lowest, highest), n_iter + int(result.nit)
@@ -186,7 +187,7 @@ def _common(moments: FloatArray, n_factors: int) -> FloatArray:
 
 
 class CrossFit(NamedTuple):
-    """The ridge, fixed effects (N, T) of people who were left out, and what is left around them."""
+    """The ridge, out-of-fold fixed effects (N, T), and the fit with these as an offset."""
 
     alpha: float
     mean: FloatArray
@@ -202,7 +203,7 @@ def cross_fit(
     effects as they are, and then random effects and σ around the fixed effects of the people who
     were left out. The evidence of the latter chooses alpha. In-sample residuals of many features
     would make all variances too small. ``norms`` are those of the basis, (r,), and ``order`` are
-    numbers of people (n,), the same for people who are the same: a weight of 2 is a person twice.
+    numbers of people (n,), equal for people with equal data: a weight of 2 is a person twice.
     """
     settings: dict[str, Any] = {"tol": _LOOSE, "max_iter": max_iter}
     fold = order % _FOLDS
@@ -211,8 +212,8 @@ def cross_fit(
     rest = solve(null, start(null), **settings)
     best, behind = CrossFit(PATH[0], mean, rest), 0
     coef = [np.zeros((problem.shape[1], len(norms)))] * _FOLDS
-    for alpha in PATH if len(np.unique(fold)) > 1 else ():
-        watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
+    for place, alpha in enumerate(PATH if len(np.unique(fold)) > 1 else (), 1):
+        watch(f"the ridge on coefficients, alpha {place} of at most {len(PATH)}")
         shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
         for number in np.unique(fold).tolist():
             inside = shrunk.where(problem.visits.of_rows(fold != number)).keeping_sites()
@@ -263,8 +264,8 @@ def with_factors(alone: Solution, structure: Structure, **settings: Any) -> Solu
 def hidden_scores(problem: MixedProblem, hidden: BoolArray, found: Solution) -> FloatArray:
     """Mean ranked probability score of every hidden visit by a fit to the others, (n,).
 
-    Visits count alike, whatever the weight of people. Bounds are where entries are censored, which
-    costs what lies beyond them alone.
+    Visits count alike, whatever the weight of people. Predictions are clipped where entries
+    are censored, so scores ignore their shape beyond.
     """
     effects, visits, every = found.point.effects, found.problem.visits, problem.visits
     low, high, z = (each[hidden] for each in (every.low, every.high, every.z))
@@ -307,7 +308,7 @@ def hide_last_visits(problem: MixedProblem, seed: int) -> list[BoolArray]:
 def choose_structure(
     problem: MixedProblem, wanted: dict[str, Any], *, seed: int, max_iter: int, watch: Watch
 ) -> tuple[Structure, list[dict[str, Any]]]:
-    """The random effects with which hidden last visits are forecast best.
+    """The random effects with which held-out last visits are forecast best.
 
     A structure replaces the best one before if it is better by more than the standard error of the
     difference, person by person, or if it is better and Schwarz's criterion agrees. ``wanted`` has
@@ -325,7 +326,7 @@ def choose_structure(
         return fit_structure(rest, Structure(n_effects, 0, 0, 0.0), **settings)
 
     def score(structure: Structure) -> tuple[FloatArray, float]:
-        watch(f"hidden last visits, {len(tried) + 1} structures tried")
+        watch(f"held-out last visits, structure {len(tried) + 1} of at most {most_tried}")
         scores, schwarz = [], 0.0
         for number, hidden in enumerate(folds):
             found = with_factors(alone(number, structure.effects), structure, **settings)
@@ -340,6 +341,9 @@ def choose_structure(
     n_tasks, most = problem.shape[1], problem.shape[2]
     given = {name: value for name, value in wanted.items() if value is not None}
     best = Structure(min(1, most), 0, 0, 0.0)._replace(**given)
+    slopes = [{"effects": q} for q in range(best.effects + 1, most + 1)]
+    possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
+    most_tried = 1 + 2 * len(slopes) + len(possible) + len(SHRINKAGES)
     at = score(best)
 
     def try_each(changes: Iterable[dict[str, Any]]) -> None:
@@ -355,8 +359,6 @@ def choose_structure(
             if gain.mean() > least:
                 best, at = candidate, found
 
-    slopes = [{"effects": q} for q in range(best.effects + 1, most + 1)]
-    possible = [(R, G) for R, G in FACTORS if n_tasks > 1 and max(R, G + 1) <= n_tasks]
     try_each(slopes)
     try_each({"person_rank": R, "visit_rank": G} for R, G in possible)
     try_each(slopes)

@@ -9,7 +9,7 @@ import numpy as np
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import SIGMA_FLOOR, CensoringKinds, Layer, TargetScaling, newton, solve
-from deeptobit.network.joint import JointProblem, NetworkProblem, tune
+from deeptobit.network.joint import MAX_STEPS, JointProblem, NetworkProblem, tune
 from deeptobit.network.layer import LayerInputs, Layers, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
 
@@ -95,7 +95,7 @@ def grow(
 def calibrate(
     targets: CensoredTargets, weight: FloatArray, latent: FloatArray, scaling: TargetScaling
 ) -> FloatArray:
-    r"""The paper's calibration :math:`\hat\sigma_t^2 = \|y_t - \hat y_t\|_2^2/N`, (T,).
+    r"""Calibration (paper, section 4.2): :math:`\hat\sigma_t^2 = \|y_t - \hat y_t\|_2^2/N`, (T,).
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def train(
     joint_tuning: JointTuning,
     tol: float = 1e-6,
     max_iter: int = 100,
-    progress: Callable[[str, int, float], None] = lambda stage, step, objective: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> TrainedNetwork:
     """Grow all layers, prune those that do not pay, and tune all together where that pays.
 
@@ -284,7 +284,9 @@ def train(
         layers,
         null.problem.min_log_sigma,
         problem.free_sigma & ~null.kinds.two_sided,
-        progress=lambda step, objective: progress("tuning all layers", step, objective),
+        progress=lambda step, objective: progress(
+            f"tuning all layers, {step} of at most {MAX_STEPS} steps, objective {objective:.4f}"
+        ),
         promising=lambda candidate: joint_tuning is True or gain(candidate) > _PROMISING,
     )
     network = replace(network, tuning=tuple(objectives))
@@ -304,9 +306,9 @@ def retrain(
 ) -> tuple[NetworkLayer, ...]:
     """Fit a network that was trained before again, with its choices, in standard units.
 
-    Layers start from where they are, one after the other; ``n_layers`` of them are not copies of
-    the first. A network that was ``tuned`` is grown and tuned anew: tuning stops before its end,
-    and would go further if it went on.
+    Layers start from their current parameters, one after the other; ``n_layers`` of them are not
+    copies of the first. A network that was ``tuned`` is grown and tuned anew: tuning stops before
+    its end, and would go further if it went on.
     """
     if tuned:
         return train(problem, joint_tuning=True, tol=tol, max_iter=max_iter).layers
@@ -343,7 +345,7 @@ class FitToOptimum:
     tol : float
     max_iter : int
     progress : function
-        Called after every Newton step.
+        Called with a line after every Newton step.
     starts : sequence of NetworkLayer
         Where layers start, if not at the layer below.
     null : NullLayer, optional
@@ -353,7 +355,7 @@ class FitToOptimum:
     problem: NetworkProblem
     tol: float
     max_iter: int
-    progress: Callable[[str, int, float], None] = lambda stage, step, objective: None
+    progress: Callable[[str], None] = lambda text: None
     starts: Layers = ()
     null: solve.NullLayer | None = None
 
@@ -377,7 +379,7 @@ class FitToOptimum:
         name = f"layer {len(layers) + 1} of {problem.n_layers}"
         settings: Any = {"alpha": alpha, "tol": self.tol, "max_iter": self.max_iter}
         fit = solve.solve_subspace(
-            null, begin, **settings, watch=lambda at: self.progress(name, at.n_iter, at.objective)
+            null, begin, **settings, watch=lambda at: self.progress(f"{name}, {at.text(self.tol)}")
         )
         layer = _on_inputs(null, fit.layer, centre, problem.rank)
         if problem.calibrate:

@@ -57,7 +57,8 @@ class Penalty(ABC):
 
     def smoothed(self, width: float) -> "Penalty":
         """A penalty near this one whose kinks are rounded off over columns of norm ``width``."""
-        raise NotImplementedError(f"{type(self).__name__} has kinks but no smoothed version")
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} has kinks, so the solver needs its smoothed(width)")
 
     def variances(self, V: FloatArray) -> FloatArray | None:
         """The τ (D,) with P(V) = ½ Σ_d ‖V_d‖²/τ_d and ∇P = V/τ, or None if there are none."""

@@ -147,7 +147,7 @@ def test_no_model_is_written_without_its_card(
 
 def test_no_process_is_too_few(folder: Path) -> None:
     code, _, error = _run("fit", folder / "cohort.toml", "--jobs", 0, "--force")
-    assert (code, "0 processes do nothing" in error) == (2, True)
+    assert (code, "it must be at least 1, or -1" in error) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])

@@ -109,7 +109,7 @@ def test_a_stopped_fit_goes_on_from_its_checkpoint(
     assert _run(*command)[0] == 130
     assert (checkpoint.exists(), out.exists()) == (True, False)
     code, _, error = _run(*command[:-1], table)
-    refusal = "is what the command reads or writes; --checkpoint writes elsewhere"
+    refusal = "is already used by this command; --checkpoint writes elsewhere"
     assert (code, refusal in error) == (1, True)
     code, _, error = _run(*command[:-1], out.with_name(f"{out.stem}-card.json"))
     assert (code, refusal in error) == (1, True)

@@ -13,7 +13,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     model.touch()
     with pytest.raises(StudyError, match=r"none: there is no such folder; make it first"):
         check_output(tmp_path / "none" / "a", False)
-    with pytest.raises(StudyError, match=r"cohort\.csv is what the command reads or writes; --out"):
+    with pytest.raises(StudyError, match=r"cohort\.csv is already used by this command; --out"):
         check_output(table, True, table)
     with pytest.raises(StudyError, match=r" is a folder; --onnx must name a file"):
         check_output(tmp_path, True, option="--onnx")

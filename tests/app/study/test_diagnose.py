@@ -91,7 +91,7 @@ def test_features_that_look_like_identifiers(tmp_path: Path) -> None:
     assert [message for message in found if "identifier" in message] == [
         f"warning identifier:PATNO: looks like an identifier (by its name){end}",
         f"warning identifier:scan: looks like an identifier (by its leading zeros){end}",
-        f"warning identifier:line: looks like an identifier (it counts the rows){end}",
+        f"warning identifier:line: looks like an identifier (it numbers the rows){end}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Effects in units, and errors in parts of the rows."""
+"""Effects in units, and errors in subgroups."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""``deeptobit check``: examine a study and its table, say what may go wrong, and mend it."""
+"""``deeptobit check``: examine a study and its table, say what may go wrong, and fix it."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def check(
         raise typer.Exit(common.WARNED)
 
 
-def _examine(
-    study: Path, data: Path | None
-) -> tuple[list[studies.Finding], studies.StudyData | None]:
+def _examine(study: Path, data: Path | None) -> studies.doctor.registry.Examined:
     settings = studies.read_study(study)
     with Console(stderr=True).status("Reading the table …"):
         table = studies.read_data(settings, data)
@@ -71,10 +69,7 @@ def _examine(
 def _show(study: Path, data: studies.StudyData | None, findings: list[studies.Finding]) -> None:
     console = Console()
     if data is not None:
-        console.print(
-            f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
-            f"{len(data.targets.names)} target(s)[/bold]\n"
-        )
+        console.print(f"[bold]{common.size_of(data)}[/bold]\n")
         columns: common.Columns = {
             "values": ("entries", "{:.0f}".format),
             "missing": ("missing", "{:.0f}".format),

@@ -37,7 +37,7 @@ OutTable = Annotated[
     Path | None,
     typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
 ]
-Coverage = Annotated[float | None, typer.Option(help="Of intervals; default: the study's.")]
+Coverage = Annotated[float | None, typer.Option(help="Of the intervals; default: as in the study.")]
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 _MARK = b'<meta name="generator" content="deeptobit">'
@@ -66,7 +66,7 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
         raise studies.StudyError(f"{path.parent}: there is no such folder; make it first")
     elsewhere = f"{option} writes elsewhere"
     if any(path.resolve() == given.resolve() for given in others):
-        raise studies.StudyError(f"{path} is what the command reads or writes; {elsewhere}")
+        raise studies.StudyError(f"{path} is already used by this command; {elsewhere}")
     if path.is_dir():
         raise studies.StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:
@@ -151,8 +151,7 @@ def print_finding(console: Console, finding: studies.Finding, *, whole: bool = F
 def record_warnings() -> Iterator[list[str]]:
     """The messages of warnings, each once, in place of lines with the code that raised them."""
     messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         yield messages
     messages += dict.fromkeys(str(warning.message) for warning in caught)
 
@@ -171,6 +170,11 @@ def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str =
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def size_of(data: studies.StudyData | studies.EvaluationData) -> str:
+    """How many rows, features and targets there are."""
+    return f"{len(data.X)} rows, {data.X.shape[1]} features, {len(data.targets.names)} target(s)"
 
 
 Columns = Mapping[str, tuple[str, Callable[[float], str]]]
@@ -210,9 +214,7 @@ def progress_bar(label: str) -> Iterator[Callable[..., None]]:
         yield show
 
 
-def examine(
-    study: studies.Study, table: studies.Table
-) -> tuple[list[studies.Finding], studies.StudyData | None]:
+def examine(study: studies.Study, table: studies.Table) -> studies.doctor.registry.Examined:
     """All findings, and the data; with a bar where it takes long."""
     with progress_bar("Examining the table") as show:
         return studies.doctor.registry.examine(study, table, show)

@@ -167,11 +167,7 @@ _STYLES = {"": "{}", "best": "[bold green]{}[/]", "tie": "{} ≈"}
 
 def _show(data: studies.EvaluationData, found: studies.evaluation.Evaluation) -> None:
     console, comparison = Console(), studies.comparison
-    n_rows, n_targets = data.targets.shape
-    console.print(
-        f"[bold]{escape(data.name)}: {n_rows} rows, {data.X.shape[1]} features, "
-        f"{n_targets} target(s)[/bold]\n"
-    )
+    console.print(f"[bold]{escape(data.name)}: {common.size_of(data)}[/bold]\n")
     for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
         rows = [[_STYLES[of.mark].format(escape(of.text)) for of in row] for row in table.rows]
         console.print(common.plain_table(table.headings, rows, table.title))

@@ -21,7 +21,7 @@ _CRPS = "CRPS: error of the predicted distribution, in units of the target; null
 
 def _some_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
+        raise BadParameter("it must be at least 1, or -1 for all cores")
     return jobs
 
 
@@ -54,8 +54,7 @@ def fit(
         common.check_output(file, force, study, table)
     if checkpoint is not None:
         common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-    limits = studies.stream
-    limit = limits.read_bytes(memory) if memory else limits.available_memory()
+    limit = studies.stream.read_bytes(memory) if memory else studies.stream.available_memory()
     with Console(stderr=True).status("Opening the table …"):
         opened = studies.open_data(settings, data)
     check = studies.check_memory(settings, opened, limit, jobs)

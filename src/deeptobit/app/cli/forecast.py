@@ -1,4 +1,4 @@
-"""``deeptobit forecast``: where the people of a table go next."""
+"""``deeptobit forecast``: forecast later visits of the people in a table."""
 
 from pathlib import Path
 from typing import Annotated

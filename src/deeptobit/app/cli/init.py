@@ -1,7 +1,5 @@
 """``deeptobit init``: propose a study file for a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

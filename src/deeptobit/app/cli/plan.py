@@ -1,7 +1,5 @@
 """``deeptobit plan``: how many people a study needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -17,10 +15,10 @@ def plan(
         float | None, Option(help="Or the wanted width of the interval of the effect, in points.")
     ] = None,
     model: Annotated[
-        Path | None, Option(help="A model file: people, effect, noise and bounds are its own.")
+        Path | None, Option(help="A model file to take scores, effect, noise and bounds from.")
     ] = None,
     target: Annotated[str | None, Option(help="With --model: the outcome.")] = None,
-    feature: Annotated[str | None, Option(help="With --model: whose effect it is.")] = None,
+    feature: Annotated[str | None, Option(help="With --model: the feature of interest.")] = None,
     effect: Annotated[
         float | None, Option(help="Points per standard deviation of the feature, before censoring.")
     ] = None,

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
-from deeptobit.app.study.tables import escape_markdown
+from deeptobit.app.study.tables import escape_markdown, templates
 from deeptobit.estimators.inputs import feature_names
-from deeptobit.extras import require
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
@@ -277,14 +276,11 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    jinja2 = require("jinja2", "app")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("deeptobit.app.report"),
-        finalize=lambda value: escape_markdown(_text(value)),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+
+    def write(value: Any) -> str:
+        return escape_markdown(_text(value))
+
+    environment = templates("report/templates", finalize=write, keep_trailing_newline=True)
     tools = {"facts": facts, "is_table": _is_table, "most_rows": _MAX_ROWS}
     return str(environment.get_template("card.md.j2").render(tools, card=card))
 

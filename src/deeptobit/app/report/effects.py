@@ -1,4 +1,4 @@
-"""What features do to outcomes, in points and by shared directions; errors in parts of the rows."""
+"""What features do to outcomes, in points and by shared directions; errors in subgroups."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -37,13 +37,12 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
     pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
     shown = [pair for pair in pairs if strength[pair] >= _LEAST]
     has_intervals, rows = np.isfinite(effects.low).any(), []
+    parts = effects.effect, effects.low, effects.high
     for task, place in sorted(shown, key=lambda pair: -strength[pair]):
         target, feature = fitted.model.target_names_[task], features[place]
         step = f"+{effects.step[place]:g} {feature}"
         step = feature.replace("=", ": ") if "=" in feature else step
-        effect, low, high = (
-            float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
-        )
+        effect, low, high = (float(part[task, place]) for part in parts)
         cells = [Cell(target, target), Cell(step, feature), Cell(_signed(effect), round(effect, 6))]
         if has_intervals:
             digits = len(significant(effect).partition(".")[2])
@@ -58,13 +57,13 @@ def _signed(value: float) -> str:
     return text if value < 0.0 or not np.isfinite(value) else f"+{text}"
 
 
-# Parts of the rows.
+# Subgroups.
 
 
 def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
-    """Errors in parts of the rows against those in all rows, averaged over outcomes.
+    """Errors in subgroups against those in all rows, averaged over outcomes.
 
-    Column, part, rows, error relative to all rows, bias in units of the noise, coverage; for a
+    Column, subgroup, rows, error relative to all rows, bias in units of the noise, coverage; for a
     single outcome the error is in points.
     """
     alone, rows = len(table) == 1, []
@@ -174,10 +173,9 @@ def in_words(directions: Directions) -> list[Component]:
 
 def _largest(loadings: "pd.Series[float]") -> list[str]:
     """Names and signs of loadings of at least a tenth of the largest."""
-    sizes = loadings.abs()
-    order = np.argsort(-sizes.to_numpy(), kind="stable")[:_LISTED]
-    shown = [k for k in order if sizes.iloc[k] > 0.1 * sizes.max()]
-    return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
+    strongest = loadings.sort_values(key=abs, ascending=False, kind="stable").iloc[:_LISTED]
+    shown = strongest[strongest.abs() > 0.1 * strongest.abs().max()]
+    return [f"{'+' if value > 0 else '−'}\u00a0{name}" for name, value in shown.items()]
 
 
 def task_cosines(model: CensoredRegressor) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.measures import Cell
+from deeptobit.app.study.tables import templates
 from deeptobit.estimators.resampling import EffectsRegressor
 from deeptobit.extras import require
 
@@ -193,14 +194,8 @@ def render_page(
 @cache
 def environment() -> Any:
     """Jinja's environment, which escapes everything that is not marked as safe."""
-    jinja2 = require("jinja2", "app")
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(template_part),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    strict = require("jinja2", "app").StrictUndefined
+    made = templates("report/templates", autoescape=True, undefined=strict)
     for write in (words.number, words.percent, words.plural, words.significant):
         made.globals[write.__name__] = write
     return made

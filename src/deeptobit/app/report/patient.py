@@ -81,7 +81,7 @@ def render_patient_page(
         "model": model,
         "fields": fields,
         "mayBeBlank": encoder.missing != "error",
-        "ranges": _ranges(ranges),
+        "ranges": None if ranges is None else _ranges(ranges),
         "people": people,
         "coverages": list(COVERAGES),
     }
@@ -221,10 +221,9 @@ def _family(noise: Any) -> Numbers:
     """A noise family by name and parameters."""
     if isinstance(noise, likelihood.TwoPiece):
         return {"family": "two_piece", "skew": noise.skew, "base": _family(noise.base)}
-    known = {cls: name for name, cls in likelihood.FAMILIES.items()}
-    if type(noise) not in known:
-        raise ValueError(f"the patient page does not know the noise {noise!r}; use one that ships")
-    found: Numbers = {"family": known[type(noise)]}
+    if type(noise) not in (likelihood.Gaussian, likelihood.Logistic, likelihood.StudentT):
+        raise ValueError(f"the patient page cannot compute {noise!r} noise; use deeptobit predict")
+    found: Numbers = {"family": noise.name}
     if isinstance(noise, likelihood.StudentT):
         found |= {"df": noise.df, "height": float(np.exp(noise.log_pdf(np.zeros(()))))}
     return found
@@ -288,8 +287,7 @@ def _fields(
             field |= {name: end[place] for name, end in ends.items()}
         fields.append(field)
         place += len(column.features)
-    order = np.argsort(-_importance(model, encoder), kind="stable")
-    return [fields[at] for at in order]
+    return [fields[at] for at in np.argsort(-_importance(model, encoder), kind="stable")]
 
 
 def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
@@ -312,10 +310,8 @@ def _importance(model: Any, encoder: Encoder) -> FloatArray:
     return np.maximum.reduceat(moved, np.cumsum([0, *widths[:-1]]))
 
 
-def _ranges(ranges: FeatureRanges | None) -> Numbers | None:
+def _ranges(ranges: FeatureRanges) -> Numbers:
     """What an alarm needs."""
-    if ranges is None:
-        return None
     below, above = ranges.limits
     return {
         "below": below,

@@ -85,13 +85,12 @@ def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", dpi=160, metadata=nothing)
     svg, width = buffer.getvalue(), round(float(figure.get_size_inches()[0]) * 96)
-    view_box = re.search(r'viewBox="[^"]*"', svg)
+    view_box = re.findall(r'viewBox="[^"]*"', svg)[0]
     body = svg[svg.index(">", svg.index("<svg")) + 1 :]  # matplotlib escapes what it writes
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
-    assert view_box is not None
-    head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(alt)}">'
+    head = f'<svg {view_box} role="img" width="{width}" aria-label="{escape(alt)}">'
     return Picture(head + body.strip(), width, caption)
 
 
@@ -108,7 +107,7 @@ def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWES
     those are; an outcome of which nothing is drawn has no picture.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    rows = {task: _drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
+    rows = {task: drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
     targets, predictive = held_out.targets, held_out.predictive
     every = Predicted(targets, predictive, predictive.mean(), held_out.coverage)
     return [_draw_outcome(every, table, task, rows[task]) for task in rows if rows[task].size]
@@ -137,7 +136,7 @@ def _draw_outcome(every: Predicted, table: pd.DataFrame, task: int, rows: Rows) 
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
-def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
+def drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
     """Rows whose outcome is at a bound, or between, like those of at least ``min_count`` rows.
 
     If there are too many, rows are taken evenly from the table.

@@ -65,11 +65,8 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
             if better == "nominal":
                 distance = (mean - evaluation.protocol.coverage).abs()
             best = distance == distance.min()
-            ahead = splits.loc[:, best].iloc[:, :1]
-            ties = [
-                not best[method] and not ahead.empty and _is_tied(splits[method] - ahead.iloc[:, 0])
-                for method in splits
-            ]
+            ahead = splits.loc[:, best].iloc[:, 0] if best.any() else nan
+            ties = [not best[method] and _is_tied(splits[method] - ahead) for method in splits]
             numbers = {"mean": mean, "sd": splits.std(), "splits": len(splits), "best": best}
             part = pd.DataFrame({"measure": name, "share": share, **numbers, "tie": ties})
             parts.append(part.rename_axis("method").reset_index())

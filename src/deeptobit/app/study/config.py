@@ -16,6 +16,7 @@ from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.tables import StudyError, did_you_mean
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.likelihood import gaussian
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -56,8 +57,7 @@ def find_line(text: str, key: tuple[str, ...]) -> int | None:
             found = table + _path(f"{before[1]} = 0")
         for depth in range(1, min(len(found), 3) + 1):  # section, name and key
             lines.setdefault(found[:depth], number)
-    around = (lines.get(key[:depth]) for depth in range(len(key), 0, -1))
-    return next((line for line in around if line), None)
+    return next((lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in lines), None)
 
 
 def _path(line: str) -> tuple[str, ...]:
@@ -161,6 +161,11 @@ def is_count(value: Any, least: int = 1) -> bool:
     return is_number(value) and isinstance(value, int) and value >= least
 
 
+def is_seed(value: Any) -> bool:
+    """Whether a value is a whole number that seeds random numbers."""
+    return is_count(value, 0) and value < 2**32
+
+
 def is_name(value: Any) -> bool:
     """Whether a value is text that is not empty."""
     return isinstance(value, str) and bool(value.strip())
@@ -207,8 +212,8 @@ class ColumnSettings:
     name: str
     missing: tuple[str | float, ...] = key(*_CODES)
     divide: float = key("a positive number", is_positive, 1.0)
-    above: float | None = key("a number: only cells above it are divided", is_number, None)
-    below: float | None = key("a number: only cells below it are divided", is_number, None)
+    above: float = key("a number: only cells above it are divided", is_number, -np.inf)
+    below: float = key("a number: only cells below it are divided", is_number, np.inf)
     ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
     remove: tuple[str, ...] = key('a list of text, such as ["kg"]', each(is_name), ())
     decimal_comma: bool = key("true or false", lambda value: isinstance(value, bool), False)
@@ -221,9 +226,7 @@ class ColumnSettings:
         >>> ColumnSettings("height", divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
         array([1.7 , 1.82,  nan])
         """
-        above = -np.inf if self.above is None else self.above
-        below = np.inf if self.below is None else self.below
-        some = (values > above) & (values < below)
+        some = (values > self.above) & (values < self.below)
         return np.where(some, values / self.divide, values)
 
 
@@ -262,13 +265,8 @@ class TargetSettings:
 
 
 _CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
-_SEED = (
-    "a whole number from 0 to 4294967295",
-    lambda value: is_count(value, 0) and value < 2**32,
-    0,
-)
+_SEED = ("a whole number from 0 to 4294967295", is_seed, 0)
 _KINDS = ("auto", "network", "tobit", "mixed")
-_FAMILIES = ("gaussian", "logistic", "student_t")
 
 
 @dataclass(frozen=True)
@@ -295,7 +293,7 @@ class AutoSettings(FitSettings):
     )
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of("auto", *_FAMILIES, default="auto")
+    noise: str = one_of("auto", *gaussian.NAMES, default="auto")
 
 
 @dataclass(frozen=True)
@@ -305,7 +303,7 @@ class NetworkSettings(FitSettings):
     max_layers: int = key("a whole number from 1", is_count, 2)
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of(*_FAMILIES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMES, default="gaussian")
     ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count, 1), None)
     alphas: tuple[float, ...] | None = key("a list of positive numbers", each(is_positive, 1), None)
     feature_sparsities: tuple[float, ...] | None = key(
@@ -319,7 +317,7 @@ class TobitSettings(FitSettings):
 
     alpha: float = key("a number from 0", is_from_zero, 0.0)
     cv: int = key(*_CV)
-    noise: str = one_of(*_FAMILIES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMES, default="gaussian")
 
 
 def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
@@ -560,18 +558,16 @@ def settings_text(study: Study) -> str:
     upper = 30
     <BLANKLINE>
     """
-    stored: dict[str, Any] = {}
-    for title in _SECTIONS:
-        section = getattr(study, title)
-        many = isinstance(section, tuple)
-        stored[title] = {one.name: _changed(one) for one in section} if many else _changed(section)
+    stored = {title: _changed(getattr(study, title)) for title in _SECTIONS}
     stored["data"]["file"] = "table"
     stored = {title: section for title, section in stored.items() if section}
     return str(require("tomlkit", "app").dumps(stored))
 
 
 def _changed(section: Any) -> dict[str, Any]:
-    """The keys of a section that are not at their defaults."""
+    """The keys of a section that are not at their defaults; of several sections, by name."""
+    if isinstance(section, tuple):
+        return {one.name: _changed(one) for one in section}
     values = {item.name: (getattr(section, item.name), item.default) for item in keys_of(section)}
     return {name: value for name, (value, default) in values.items() if value != default}
 

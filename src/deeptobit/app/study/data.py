@@ -119,19 +119,18 @@ class Encoder:
         """Write the features of a column, each a row."""
         if column.reference is None:
             rows[0] = table.numbers(column.name, "feature")
-            missing = np.isnan(rows[0])
+            missing, unseen = np.isnan(rows[0]), list[str]()
         else:
             text = table.text(column.name)
             for row, level in zip(rows, column.levels, strict=False):
                 row[:] = text == level
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
+            unseen = sorted(set(text[missing].dropna()))
         if self.missing == "error" and missing.any():
             what = f"feature {column.name!r} is missing or of an unknown category"
             where = f"in {int(missing.sum())} row(s), and the study says missing = 'error'"
             do = "fill the cells, exclude the feature, or write missing = 'impute'"
             raise StudyError(f"{table.at(missing)}: {what} {where}; {do}")
-        some = missing.any() and column.reference is not None
-        unseen = sorted(set(table.text(column.name)[missing].dropna())) if some else []
         if unseen:
             what = f"feature {column.name!r} has categories that the model does not know"
             message = f"{table.file}: {what} ({listed(unseen)}); they are treated as missing"
@@ -159,8 +158,7 @@ def learn_encoder(study: Study, summaries: Sequence[columns.ColumnSummary], file
         if why and summary.kind != "empty":
             message = f"feature {summary.name!r} {why}{summary.example}"
             raise study.source.error(("features", "include"), message)
-    learned = tuple(_learn(summary, file) for summary in summaries)
-    encoder = Encoder(learned, study.features.missing)
+    encoder = Encoder(tuple(_learn(one, file) for one in summaries), study.features.missing)
     twice = [name for name, times in Counter(encoder.features).items() if times > 1]
     if twice:
         message = f"a column has the name of an encoded feature, {listed(twice)}; rename it"
@@ -238,7 +236,7 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     r"""Read the table of a study, or another file in the same way.
 
     The codes for missing values are those of the study. So is the sheet, unless another file has
-    none. The header of another file is looked for: it may have no title above it.
+    none. The header of another file is detected: it may have no title above it.
 
     Examples
     --------

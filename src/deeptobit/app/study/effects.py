@@ -1,4 +1,4 @@
-"""What a fitted study keeps of its rows: where features lie, what they do, and errors in parts.
+"""What a fitted study keeps of its rows: where features lie, what they do, and errors in subgroups.
 
 A fitted study does not keep the rows themselves; so all three are computed when it is fitted. The
 patient page takes its ranges from the first, and a prediction for a row far outside can say so.
@@ -233,13 +233,14 @@ def _half_widths(
     Those of a mixed model come from the standard errors of its coefficients, the slope of E[y|x] by
     the score being taken as known.
     """
+    is_mixed = isinstance(model, MixedTobitRegressor) and hasattr(model, "_trained")
     pairs, factor = pd.MultiIndex.from_product([model.target_names_, X.columns]), np.ones(1)
     if isinstance(model, TobitRegressor) and X.shape[1] <= _MOST_WITH_INTERVALS:
         table = model.marginal_effects(X)
     elif can_resample(model, X):
         rows = X.iloc[:: -(-len(X) // _MOST_ROWS)]
         table = model.marginal_effects(rows, n_boot=_N_DRAWS, **resampling)
-    elif slope is not None and _has_few_parameters(model):
+    elif slope is not None and is_mixed and model._trained.n_parameters <= _MOST_OF_MIXED:
         table, factor = model.summary(), slope
     else:
         table = pd.DataFrame(columns=["ci_low", "ci_high"], dtype=np.float64)
@@ -252,11 +253,6 @@ def can_resample(model: Any, X: pd.DataFrame) -> bool:
     is_small = X.shape[1] <= _MOST_WITH_INTERVALS
     is_quick = is_small and X.size * len(model.target_names_) <= _MOST_RESAMPLED
     return is_quick and isinstance(model, EffectsRegressor) and hasattr(model, "_trained")
-
-
-def _has_few_parameters(model: Any) -> bool:
-    is_whole = isinstance(model, MixedTobitRegressor) and hasattr(model, "_trained")
-    return is_whole and model._trained.n_parameters <= _MOST_OF_MIXED
 
 
 def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
@@ -278,14 +274,13 @@ def _difference(
     """Average difference of E[y|x] by a step, half of it on either side, (T,)."""
     means = []
     for sign in (-1.0, 1.0):
-        moved = rows.to_numpy(dtype=np.float64).copy()
+        moved = rows.astype(np.float64)
         if category is None:
-            moved[:, feature] += 0.5 * sign * step[feature]
+            moved.iloc[:, feature] += 0.5 * sign * step[feature]
         else:
-            moved[:, category] = 0.0
-            moved[:, feature] = sign > 0.0
-        table = pd.DataFrame(moved, columns=rows.columns)
-        means.append(model.predict(table).reshape(len(rows), -1).mean(axis=0))
+            moved.iloc[:, category] = 0.0
+            moved.iloc[:, feature] = float(sign > 0.0)
+        means.append(model.predict(moved).reshape(len(rows), -1).mean(axis=0))
     return np.asarray(means[1] - means[0])
 
 
@@ -309,19 +304,19 @@ def stable_loadings(model: Any, X: pd.DataFrame, **resampling: Any) -> BoolArray
     return np.asarray(found.stable().reindex(list(map(str, X.columns))).to_numpy(dtype=np.bool_))
 
 
-# Parts of the rows.
+# Subgroups.
 
 FEWEST_IN_PART = 20  # rows; errors of fewer are chance
 _MOST_PARTS = 20
 
 
 class Part(NamedTuple):
-    """Held-out errors in a part of the rows: a category of a column, or a large group.
+    """Held-out errors in a subgroup of the rows: a category of a column, or a large group.
 
     Attributes
     ----------
     column, level : str
-        What the part is.
+        What the subgroup is.
     rows : float
         Number of rows, to the nearest ten.
     error : array of shape (T,)

@@ -35,6 +35,7 @@ from deeptobit.targets import CensoredTargets
 
 Rows: TypeAlias = NDArray[np.intp]
 Folds: TypeAlias = list[tuple[Rows, Rows]]
+Groups: TypeAlias = NDArray[np.generic] | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Split(NamedTuple):
         return self.share, self.repeat
 
 
-def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Protocol) -> list[Split]:
+def draw_splits(n_rows: int, groups: Groups, protocol: Protocol) -> list[Split]:
     """Splits of rows, or of whole groups where there are any.
 
     Examples
@@ -119,10 +120,7 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
 
 
 def inner_folds(
-    n_rows: int,
-    groups: NDArray[np.generic] | None = None,
-    n_folds: int = 5,
-    random_state: Any = None,
+    n_rows: int, groups: Groups = None, n_folds: int = 5, random_state: Any = None
 ) -> Folds:
     """Folds of training rows that tune a method: shuffled rows, or whole groups.
 
@@ -183,7 +181,7 @@ class EvaluationData:
     name: str
     X: FloatArray
     targets: CensoredTargets
-    groups: NDArray[np.generic] | None = None
+    groups: Groups = None
 
     def features(self, train: Rows) -> FloatArray:
         """Features of all rows, missing ones filled with the mean of the training rows (or 0)."""
@@ -246,20 +244,17 @@ def find_usable(
     train, test = targets[split.train], targets[split.test]
     least = 2 * len(folds)
     varied = np.all([varies(train[rows]) for rows, _ in folds], axis=0)
-    problems = {
+    reasons = {
         f"fewer than {least} values to train on": train.has_value.sum(axis=0) < least,
         "its values to train on are all the same": ~varied,
         f"fewer than {FEWEST} values to test on": test.has_value.sum(axis=0) < FEWEST,
         "its values to test on are all the same": ~varies(test),
     }
-    usable, skipped = [], []
-    for task, name in enumerate(targets.names):
-        reason = next((reason for reason, there in problems.items() if there[task]), None)
-        if reason is None:
-            usable.append(task)
-        else:
-            skipped.append(Skipped(*split.key, name, reason))
-    return usable, skipped
+    problems = pd.DataFrame(reasons, index=pd.Index(targets.names))
+    wrong = problems.any(axis=1)
+    first = problems[wrong].idxmax(axis=1)
+    skipped = [Skipped(*split.key, str(name), str(reason)) for name, reason in first.items()]
+    return np.flatnonzero(~wrong).tolist(), skipped
 
 
 # Every method on every split.

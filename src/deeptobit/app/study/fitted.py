@@ -59,7 +59,7 @@ class FittedStudy:
     effects : Effects or None
         What features do to outcomes, in their units.
     subgroups : tuple of Part
-        Held-out errors in parts of the rows.
+        Held-out errors in subgroups.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
     stable : array of shape (D, R) or None
@@ -196,7 +196,7 @@ def predict_rows(
 
 
 def predicted_columns(predictive: Predictive, coverage: float) -> dict[str, FloatArray]:
-    """Mean, ends of the central interval and probabilities of the bounds, by what a name gains."""
+    """Mean, ends of the central interval and probabilities of the bounds, by column suffix."""
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     low, high = predictive.interval(coverage)
@@ -303,26 +303,19 @@ def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
 
 
 def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Predictions behind the columns of the table; a column of a taken name is called given."""
+    """The table, then predictions; a column with a prediction's name becomes ``NAME (given)``."""
     given = table.cells.reset_index(drop=True)
-    taken = set(predictions.columns) & {*map(str, given.columns)}
-    ids = {name for name in taken if name == predictions.columns[0]}
-    given = given.rename(columns={name: f"{name} (given)" for name in taken - ids})
-    first = 1 if ids or predictions.columns[0] == "row" else 0
-    return pd.concat([given, predictions.iloc[:, first:]], axis=1)
-
-
-def digits(fitted: FittedStudy) -> dict[str, int]:
-    """Decimal places of every target that show three digits of its spread."""
-    spread = np.nanstd(fitted.held_out.targets.values, axis=0)
-    places = np.clip(2.0 - np.floor(np.log10(np.where(spread > 0.0, spread, 0.1))), 0, 15)
-    return dict(zip(fitted.model.target_names_, places.astype(int).tolist(), strict=True))
+    predicted = predictions.iloc[:, 1:]  # the first column is the id, or the number of the row
+    given = given.rename(columns={name: f"{name} (given)" for name in predicted})
+    return pd.concat([given, predicted], axis=1)
 
 
 def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     """Three digits of the spread of every target, four of probabilities."""
+    spread = np.nanstd(fitted.held_out.targets.values, axis=0)
+    digits = np.clip(2.0 - np.floor(np.log10(np.where(spread > 0.0, spread, 0.1))), 0, 15)
     places: dict[str, int] = {}
-    for name, number in digits(fitted).items():
+    for name, number in zip(fitted.model.target_names_, digits.astype(int).tolist(), strict=True):
         places |= {name + what: number for what in ("", " low", " high")}
         places |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
     return predictions.round(places)

@@ -43,6 +43,8 @@ ARROW = (".arrow", ".feather")
 KINDS = (*TEXT, *SHEETS, *STATISTICS, *PARQUET, *ARROW)
 _ALL_ROWS = 2**31 - 1
 
+Chunk = tuple[Table, IntArray]  # some rows of a table, and their numbers in it
+
 
 def kind_of_file(path: Path) -> str:
     """The suffix of a file in lower case; a folder counts as Parquet."""
@@ -76,7 +78,7 @@ def read_table(
     sheet : str, optional
         Sheet of a workbook; the first by default.
     header : int, optional
-        Row of the file that names the columns, from 1; by default it is looked for.
+        Row of the file that names the columns, from 1; detected by default.
     missing : sequence of str
         Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
@@ -200,9 +202,7 @@ class TableFile:
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
         return TableInMemory(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
-    def chunks(
-        self, columns: Sequence[str] | None, batch_rows: int
-    ) -> Iterator[tuple[Table, IntArray]]:
+    def chunks(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Chunk]:
         """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
         with as_study_error():
             for frame in self.source.frames(columns, batch_rows):
@@ -210,7 +210,7 @@ class TableFile:
                 yield self._table(frame.cells, frame.where, frame.lines), rows
 
     def read(self) -> Table:
-        """The whole table, without rows that are no people."""
+        """The whole table, without rows that are not people."""
         return layout.without_summaries(self._read(self.columns))
 
     def _read(self, columns: list[str] | None) -> Table:

@@ -1,8 +1,8 @@
 """Where the table is in a file: below title lines, under one or two rows of names, above a mean.
 
 People export tables with a title, merged cells, a row of units and a last row of means. The row
-that names the columns is looked for in the first rows, and what is no person is left out; both are
-said in remarks.
+that names the columns is found among the first rows, and rows that are not people are left out;
+remarks say both.
 """
 
 import re
@@ -125,7 +125,7 @@ def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, hea
         raise StudyError(f"{file}: {what}; add a row of names, or if there is one {say}")
 
 
-# Rows at the end that are no people.
+# Rows at the end that are not people: means, totals, notes.
 
 _SUMMARY = re.compile(
     r"(grand )?(total|sum|mean|average|avg|median|sd|std\.?|std\.? ?dev\.?|standard deviation"
@@ -216,7 +216,7 @@ APART = "\0"  # behind a name that occurs again, before its place
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Names that all differ, but for blank ones: a second one has its place behind it."""
+    """Names that all differ, but for blank ones: duplicates get their position appended."""
     first = {name: at for at, name in reversed([*enumerate(names)])} | {"": -1}
     return [
         f"{name}{APART}{at}" if 0 <= first[name] < at else name for at, name in enumerate(names)

@@ -1,6 +1,6 @@
 """The measures of a prediction: one table, which reports, model cards and comparisons read.
 
-A measure is one entry of :data:`MEASURES`. Nothing else names it.
+A measure is one entry of :data:`MEASURES`.
 """
 
 from collections.abc import Callable
@@ -145,7 +145,7 @@ class Measure:
     compute : callable
         From :class:`Predicted` to an array of shape (T,).
     better : {"lower", "higher", "nominal", ""}
-        Which value is good: low, high, near the nominal coverage, or none in particular.
+        Which value is good: low (by default), high, near the nominal coverage, or none.
     needs : callable
         From targets to a boolean array of shape (T,): which targets determine it. For the others
         it is NaN, and ``compute`` does not see them.
@@ -162,7 +162,7 @@ class Measure:
     title: str
     help: str
     compute: Callable[[Predicted], Any]
-    better: Literal["lower", "higher", "nominal", ""]
+    better: Literal["lower", "higher", "nominal", ""] = "lower"
     needs: Callable[[CensoredTargets], BoolArray] = has_values
     style: Literal["decimal", "significant", "percent"] = "decimal"
     digits: int = 2
@@ -175,7 +175,6 @@ MEASURES: dict[str, Measure] = {
         "typical error",
         "the mean absolute error, in points of the outcome",
         lambda of: np.nanmean(np.abs(recorded_errors(of.targets, of.point)), axis=0),
-        "lower",
         style="significant",
         in_units=True,
     ),
@@ -190,7 +189,6 @@ MEASURES: dict[str, Measure] = {
         "ANMSE",
         "the squared error as a share of the squared values",
         lambda of: metrics.anmse(of.targets, of.point, multioutput="raw_values"),
-        "lower",
         needs=is_not_zero,
         digits=3,
         reported=False,
@@ -199,7 +197,6 @@ MEASURES: dict[str, Measure] = {
         "CRPS",
         "the error of the whole predicted distribution, in units of the outcome",
         lambda of: of.score(metrics.crps),
-        "lower",
         style="significant",
         in_units=True,
     ),
@@ -207,7 +204,6 @@ MEASURES: dict[str, Measure] = {
         "log score",
         "the mean negative log likelihood",
         lambda of: of.score(metrics.censored_log_score),
-        "lower",
         needs=has_known,
         digits=3,
         reported=False,

@@ -1,4 +1,4 @@
-"""Methods to compare the network with: regressions of scikit-learn, and Tobit models."""
+"""Methods to compare the model of a study with: regressions of scikit-learn, Tobit models."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -327,7 +327,7 @@ def make_methods(
     names : iterable of str, optional
         Some of ``METHODS``; all by default.
     network : estimator, optional
-        In place of the network with default settings.
+        The method ``network``, the model of the study; ``AutoTobitRegressor`` by default.
     seed : int
         Seed of methods that draw random numbers.
 

@@ -65,14 +65,13 @@ class Plan:
         latent = self.mean + X @ np.array([self.effect, self.others])[: X.shape[1]]
         entries = np.broadcast_to(latent[:, None], (n_people, n_repeats))
         sigma = np.full(n_repeats, self.sigma)
-        drawn = Predictive(self.noise, entries, sigma, self.lower, self.upper)
-        Y = drawn.sample(rng, 1)[..., 0]
+        Y = Predictive(self.noise, entries, sigma, self.lower, self.upper).sample(rng, 1)[..., 0]
         model = TobitRegressor(lower=self.lower, upper=self.upper, noise=self.noise)
         # What is not determined counts as not significant.
         with warnings.catch_warnings(action="ignore", category=CensoringWarning):
             table = model.fit(X, Y).summary(confidence=confidence).xs("x0", level="term")
         width = (table["ci_high"] - table["ci_low"]).fillna(np.inf)
-        found: dict[str, float] = {
+        found = {
             "people": float(n_people),
             "power": float((table["p_value"] < 1.0 - confidence).mean()),
             "width": float(width.median()),
@@ -144,7 +143,7 @@ class Plan:
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
-    """The plan of a study like one that was fitted: people, effect, noise and bounds of its model.
+    """The plan of a study like one that was fitted: scores, effect, noise and bounds of its model.
 
     Scores are those of its held-out rows. What other features explain is the rest of their
     variance; the model does not know how the feature is correlated with them, 0 is assumed.
@@ -158,12 +157,10 @@ def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
     is_deep = len(getattr(model, "layers_", "1")) > 1
     if is_deep or not hasattr(model, "coef_"):
         what = "network of several layers" if is_deep else "model with trees"
-        message = f"a {what} has no one effect of a feature; state it in place of the model"
-        raise StudyError(message)
+        raise StudyError(f"a {what} has no one effect of a feature; state it in place of the model")
     effect = float(model.coef_[task, column] * model.feature_scale_[column])
     latent = fitted.held_out.predictive.latent[:, task]
     others = float(np.sqrt(max(latent.var() - effect**2, 0.0)))
-    lower, upper = float(model.lower_[task]), float(model.upper_[task])
     noise = of_task(model.noise_, task)
-    sigma = float(model.sigma_[task])
+    sigma, lower, upper = (float(of[task]) for of in (model.sigma_, model.lower_, model.upper_))
     return Plan(effect, float(latent.mean()), sigma, others, 0.0, lower, upper, noise)

@@ -12,13 +12,14 @@ from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_value
 from deeptobit.app.study.data import read_data, why_useless
 from deeptobit.app.study.doctor.registry import Finding, edit_study, examine
-from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
-from deeptobit.extras import require
+from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits, templates
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
+
+Kinds = dict[str, columns.Kind]
 
 
 class ProposedTarget(NamedTuple):
@@ -32,7 +33,7 @@ class ProposedTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """The part of every column.
+    """The role of every column.
 
     ``excluded`` maps columns to the reason, ``categorical`` are numbers that are codes.
     """
@@ -46,7 +47,7 @@ class Proposal:
 
 
 def inspect_table(table: Table) -> Proposal:
-    """Guess the part of every column; people correct it in the study file."""
+    """Guess the role of every column; people correct it in the study file."""
     summaries = {name: columns.summarise_column(table, name) for name in table.columns}
     kinds = {name: summary.kind for name, summary in summaries.items()}
     key, group = _who(table, kinds)
@@ -78,7 +79,7 @@ def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
     return max(rank, key=lambda name: rank[name], default=None)
 
 
-def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:
+def _who(table: Table, kinds: Kinds) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if columns.names_person(name)]
     first = [name for name in table.columns[:1] if kinds[name] == "text"]
@@ -91,9 +92,7 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     return key, next(groups, None)
 
 
-def _outcomes(
-    table: Table, kinds: dict[str, columns.Kind], names: list[str]
-) -> list[ProposedTarget]:
+def _outcomes(table: Table, kinds: Kinds, names: list[str]) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
     sf36 = columns.sf36_together(table.columns)
@@ -181,9 +180,6 @@ def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     return None
 
 
-_TEMPLATE = Path(__file__).with_name("proposal.toml.j2")
-
-
 def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tuple[str, Proposal]:
     """Text of a study file for a table, and the proposal it was written from.
 
@@ -205,10 +201,9 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     lower = 0
     upper = 30
     """
-    jinja2, proposal = require("jinja2", "app"), inspect_table(table)
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    environment, proposal = templates("study"), inspect_table(table)
     environment.filters |= {"toml": _toml, "key": toml_key, "cell": toml_cell}
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    template = environment.get_template("proposal.toml.j2")
     size = {"n_rows": len(table), "n_columns": len(table.columns)}
     return template.render(proposal=proposal, file=file, codes=missing, **size) + "\n", proposal
 
@@ -224,9 +219,9 @@ _MOST_ROUNDS = 3  # what is wrong with cells hides what is wrong with features
 
 
 def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[Finding]]:
-    """A proposed study file with what is certainly wrong mended, what was, and what is left.
+    """A proposed study file with certain errors fixed, the fixed findings, and those that remain.
 
-    The name of a finding is a comment behind its line; what is left is told at the top.
+    The name of a finding is a comment behind its line; unresolved ones are listed at the top.
 
     Parameters
     ----------
@@ -249,7 +244,7 @@ def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[
         decided += [one for one in certain if one not in decided]
     left = [finding for finding in findings if finding.level != "note"]
     if left:
-        head = "\n# 'deeptobit check' explains and mends what was found:\n"
+        head = "\n# 'deeptobit check' explains these findings and can fix some:\n"
         lines = [f"# {finding.name}: {finding.message}\n" for finding in left]
         text = text.replace("\n[data]", f"{head}{''.join(lines)}\n[data]", 1)
     return text, decided, left

@@ -22,7 +22,7 @@ from deeptobit.app.study.doctor.registry import diagnose
 from deeptobit.app.study.effects import measure_parts
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
-from deeptobit.app.study.formats import TableFile, as_study_error
+from deeptobit.app.study.formats import Chunk, TableFile, as_study_error
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.extras import require
@@ -165,7 +165,6 @@ def check_memory(
 _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
 _MOST_ROWS, _FEWEST_ROWS = 8192, 256
 
-Chunk = tuple[Table, IntArray]
 # Called with the number of the pass over the rows, how many are read, and of how many.
 Passes = Callable[[int, int, int], None]
 
@@ -367,16 +366,13 @@ class TrainingRows(LocalSource):
     table : ChunkedTable
     encoder : Encoder
     held_out : HeldOutRows
-    n_rows : int
-        Number of rows of the table that are not held out.
     """
 
     n_rows = 0
 
-    def __init__(
-        self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
-    ) -> None:
-        self.table, self.encoder, self.held_out, self.n_rows = table, encoder, held_out, n_rows
+    def __init__(self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows) -> None:
+        self.table, self.encoder, self.held_out = table, encoder, held_out
+        self.n_rows = table.n_rows - held_out.count(table)
         self.features = tuple(encoder.features)
         self.targets = tuple(target.name for target in table.study.targets)
 
@@ -487,7 +483,7 @@ def stream_study(
     with as_study_error(f"{table.file}: the model cannot be fitted: "):
         encoder, n_values, groups = read_first_pass(table)
         held_out = HeldOutRows.choose(study, table.n_rows, groups)
-        rows = TrainingRows(table, encoder, held_out, table.n_rows - held_out.count(table))
+        rows = TrainingRows(table, encoder, held_out)
         with one_blas_thread(), warnings.catch_warnings(record=True, action="always") as caught:
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
@@ -505,7 +501,7 @@ def stream_study(
         study,
         network,
         sample,
-        tested,
+        held_out=tested,
         findings=(*found, *as_findings(caught)),
         facts=facts,
         n_rows=table.n_rows,

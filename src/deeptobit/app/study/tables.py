@@ -225,8 +225,7 @@ class Table:
                     text = text.str.replace(old, new, regex=False).str.strip()
                 text = text.mask(text.isin(self._missing(column)))
                 if codes and text.notna().any():  # -4.0 is -4, but the id 007 is not 7
-                    numbers = text.map(self._number, na_action="ignore")
-                    text = text.mask(numbers.isin(codes))
+                    text = text.mask(text.map(self._number, na_action="ignore").isin(codes))
                 text = text.str.casefold() if repair and repair.ignore_case else text
             text = text.astype(object)
             self._text[column] = text.where(text.notna(), None)
@@ -312,6 +311,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
     ['study.toml']
     """
     files.write_whole(path, [content.encode() if isinstance(content, str) else content])
+
+
+def templates(folder: str, **settings: Any) -> Any:
+    """Jinja's environment for the templates in a folder of ``deeptobit.app``."""
+    jinja2 = require("jinja2", "app")
+    loader = jinja2.PackageLoader("deeptobit.app", folder)
+    return jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **settings)
 
 
 def escape_markdown(text: str) -> str:

@@ -46,10 +46,9 @@ def last_visits(study: Study, data: StudyData) -> list[auto.Fold]:
         raise study.source.error(("model", "kind"), f"{what}: {do}")
     rows = np.arange(len(data.groups))
     time = rows if data.time is None else data.time
-    frame = pd.DataFrame({"person": data.groups, "time": time, "row": rows})
-    frame = frame.sort_values(["time", "row"], kind="stable")
-    several = frame.groupby("person", sort=False)["row"].transform("size") > 1
-    last = frame[several].groupby("person", sort=False)["row"].last().sort_values().to_numpy()
+    visits = pd.DataFrame({"person": data.groups, "time": time}).sort_values("time", kind="stable")
+    several = visits[visits.duplicated("person", keep=False)]
+    last = several.drop_duplicates("person", keep="last").index.sort_values()
     if not len(last):
         raise StudyError('no person has two visits: kind = "mixed" has nothing to learn from')
     hidden = [np.asarray(last[part::_FOLDS]) for part in range(min(_FOLDS, len(last)))]
@@ -111,9 +110,7 @@ def forecast_table(
     """
     model, study = fitted.model, fitted.study
     if not isinstance(model, MixedTobitRegressor):
-        raise StudyError(
-            'this is no model of repeated visits, as fit makes of a study with kind = "mixed"'
-        )
+        raise StudyError('this is not a model of repeated visits; fit a study with kind = "mixed"')
     groups = read_groups(study, table)
     if groups is None or study.data.time is None:
         raise StudyError("forecasts need [data] group and [data] time in the study of the model")

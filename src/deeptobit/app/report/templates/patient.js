@@ -170,7 +170,7 @@ const cards = model.targets.map((name, task) => {
     fan: element("div"),
     ends: element("p", {className: "ends"}),
     moved: element("tbody"),
-    details: element("details", {}, element("summary", {textContent: "What moved it"})),
+    details: element("details", {}, element("summary", {textContent: "What changed it"})),
     digits: digitsOf(task),
   };
   const head = element("tr", {}, element("th", {scope: "col", textContent: "Value, in place of the typical one"}), element("th", {scope: "col", textContent: "Points"}));
@@ -319,7 +319,7 @@ function showMoved(task) {
   moved.replaceChildren(...rows.slice(0, N_MOVED).map(({field, value, typical, points}) => element("tr", {},
     element("th", {scope: "row"}, ...breakable(field.name), `: ${say(value)} (${say(typical)})`),
     element("td", {textContent: `${points > 0 ? "+" : ""}${fixed(points, digits)}`}))));
-  if (!rows.length) moved.append(element("tr", {}, element("td", {colSpan: 2, textContent: "No value moves it."})));
+  if (!rows.length) moved.append(element("tr", {}, element("td", {colSpan: 2, textContent: "No value changes it."})));
 }
 
 // Alarms.

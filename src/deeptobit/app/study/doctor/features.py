@@ -66,7 +66,7 @@ def find_target(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="It tells nothing; as a target it cannot be predicted.",
+    harm="It carries no information; as a target it cannot be predicted.",
     fix="`[features] exclude`; a target is left out by hand",
 )
 def find_constant(case: Case) -> Iterator[Finding]:
@@ -131,9 +131,8 @@ def find_category(case: Case) -> Iterator[Finding]:
         wrong = [one for one in rare if one.isalpha() and len(one) >= _LONG and one not in twice]
         wrong = [one for one in wrong if get_close_matches(one, usual, cutoff=_ALIKE)]
         if wrong:
-            yield warn(
-                name, f"rare categories that are spelled nearly like another: {listed(wrong)}"
-            )
+            message = f"rare categories that are spelled nearly like another: {listed(wrong)}"
+            yield warn(name, message)
         elif rare and not twice:
             message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", name, message)
@@ -149,11 +148,11 @@ _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
 @rule(
-    harm="A number that names people is learned by heart, and says nothing of new people.",
+    harm="A number that names people is memorised, and says nothing about new people.",
     fix="`[features] exclude`",
 )
 def find_identifier(case: Case) -> Iterator[Finding]:
-    """An identifier among the features: by its name, by leading zeros, or since it counts rows."""
+    """An identifier among the features: by its name, by leading zeros, or by numbering rows."""
     for name, why in identifiers(case).items():
         if case.study.data.group or not columns.repeats(case.table.text(name)):
             yield warn(name, f"looks like an identifier ({why}), and is a feature", exclude([name]))
@@ -179,7 +178,7 @@ def _why_identifier(case: Case, name: str) -> str | None:
     first, last = values[0], values[-1]
     starts = first in (0, 1) or (first >= 100 and not 1800 <= first < last <= 2100)
     counts = starts and len(values) >= _LEAST_ROWS and (np.diff(values) == 1.0).all()
-    return "it counts the rows" if counts else None
+    return "it numbers the rows" if counts else None
 
 
 @rule(
@@ -273,7 +272,7 @@ def _standardised(Z: FloatArray) -> FloatArray:
     fix="`[features] exclude`",
 )
 def find_leak(case: Case) -> Iterator[Finding]:
-    """A copy or near copy of a target among the features, its classes, or items of its sum."""
+    """A copy, near copy or binned version of a target among the features, or items of its sum."""
     data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
     encoded = (column.name for column in data.encoder.columns if column.reference is None)
@@ -353,14 +352,11 @@ def _sums(case: Case, copies: set[str], rows: slice) -> Iterator[Finding]:
                 (share,), (slopes,) = _held_out(X[np.ix_(used, at)], Y[used, task : task + 1])
             if share > _NEAR:
                 target = case.study.targets[task].name
-                yield Finding(
-                    "error",
-                    names[0] if len(names) == 1 else target,
-                    f"features predict the target {target!r} nearly without error (held-out R² "
-                    f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
-                    evidence="is it their sum or mean?" if len(names) > 1 else "",
-                    edits=exclude(names),
-                )
+                how = f"nearly without error (held-out R² {share:.3f} of a straight line)"
+                message = f"features predict the target {target!r} {how}: {listed(names, SHOWN)}"
+                about = names[0] if len(names) == 1 else target
+                evidence = "is it their sum or mean?" if len(names) > 1 else ""
+                yield Finding("error", about, message, evidence=evidence, edits=exclude(names))
 
 
 def _held_out(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -463,12 +459,9 @@ def find_people(case: Case) -> Iterator[Finding]:
             yield warn(name, message, evidence=case.table.at(text.isna().to_numpy()))
         elif not data.group and columns.repeats(text):
             message = "looks like an identifier that repeats, so that rows of a person may be both "
-            yield warn(
-                name,
-                f"{message}in the training and in the held-out rows",
-                (Edit(("data",), "group", name),),
-                f"{text.duplicated().sum()} rows are of a person with an earlier row",
-            )
+            message += "in the training and in the held-out rows"
+            evidence = f"{text.duplicated().sum()} rows are of a person with an earlier row"
+            yield warn(name, message, (Edit(("data",), "group", name),), evidence)
 
 
 @rule(
@@ -496,9 +489,9 @@ def find_id(case: Case) -> Iterator[Finding]:
 )
 def find_site(case: Case) -> Iterator[Finding]:
     """A column of sites, clinics or families among the features."""
-    for name in case.features:
-        text = case.table.text(name) if columns.names_place(name) else None
-        if text is not None and text.nunique() > 1 and not case.study.data.group:
+    for name in filter(columns.names_place, case.features):
+        text = case.table.text(name)
+        if text.nunique() > 1 and not case.study.data.group:
             edits = (Edit(("data",), "group", name),) if columns.repeats(text) else ()
             message = "holds sites: as a feature it says nothing of people from a new one"
             yield Finding("note", name, message, edits=edits)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deeptobit.app.study import columns
 from deeptobit.arrays import BoolArray, FloatArray
@@ -42,6 +42,10 @@ class Distinct(NamedTuple):
         """Some of the values."""
         return Distinct(self.values[kept], self.counts[kept])
 
+    def without(self, values: ArrayLike) -> "Distinct":
+        """All but some of the values."""
+        return self.where(~np.isin(self.values, values))
+
     def beyond(self, lower: float, upper: float) -> BoolArray:
         """Which values lie outside of an interval."""
         return (self.values < lower) | (self.values > upper)
@@ -66,7 +70,7 @@ _GRID = 5  # between the other values, where a code is none of them
 
 def scale_bounds(name: str, found: Distinct, sf36: frozenset[str]) -> tuple[float, float]:
     """Bounds of the known scale of a column, or ∓inf; codes and a few values do not hide it."""
-    rest = found.where(~np.isin(found.values, CODES))
+    rest = found.without(CODES)
     scale = columns.known_scale(name, rest.at(0.1), rest.at(0.9), sf36=sf36) if len(rest) else None
     return (-np.inf, np.inf) if scale is None else (scale.lower, scale.upper)
 
@@ -127,7 +131,7 @@ def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> 
 
 def is_plausible(found: Distinct, value: float) -> bool:
     """Whether a column has a number among its values: not below 0 alone, nor far above all."""
-    rest = found.where(~np.isin(found.values, CODES)).values
+    rest = found.without(CODES).values
     if value not in found.values or not len(rest):
         return value in found.values
     return bool(rest[0] < 0.0 if value < 0 else value <= 2.0 * rest[-1] - rest[0])
@@ -182,15 +186,13 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
 
     for k in range(most, 0, -1):
         outer, next_one = float(values[k - 1]), float(values[k])
-        if not is_upper and outer <= 0.0 and next_one > well_above > 0.0:
-            return np.sort(values[:k])
+        is_far = not is_upper and outer <= 0.0 and next_one > well_above > 0.0
         apart, log_apart = ratios(outer, next_one)
-        if (apart > _APART and log_apart > _LOG_APART) or (
-            is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
-        ):
-            return np.sort(values[:k])
+        is_far |= apart > _APART and log_apart > _LOG_APART
+        is_far |= is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
         # The next value may be far too: then all are compared with the last that may be.
-        if is_positive and apart > _HIDDEN and min(ratios(outer, float(values[most]))) > _APART:
+        is_far |= is_positive and apart > _HIDDEN and min(ratios(outer, values[most])) > _APART
+        if is_far:
             return np.sort(values[:k])
     return values[:0]
 

@@ -1,4 +1,4 @@
-"""The registry of findings: what each is called, what it does to a model, and what mends it.
+"""The registry of findings: what each is called, what it does to a model, and how to fix it.
 
 A finding has a stable name such as ``leak:total_points``: its kind, and what it is about. A rule is
 a function that yields the findings of one kind, listed by the decorator :func:`rule`. The page
@@ -85,7 +85,7 @@ class Finding(NamedTuple):
     evidence : str
         Rows and values.
     edits : tuple of Edit
-        What mends it; empty if only people can.
+        Changes that fix it; empty if only people can.
     """
 
     level: Level
@@ -102,7 +102,7 @@ class Finding(NamedTuple):
 
     @property
     def fix(self) -> str:
-        """The lines of the study file that mend it."""
+        """The lines of the study file that fix it."""
         return "; ".join(edit.line for edit in self.edits)
 
     @property
@@ -188,10 +188,7 @@ class Case:
     @cached_property
     def uncoded(self) -> dict[str, Distinct]:
         """The different numbers of each column without codes."""
-        return {
-            name: each.where(~np.isin(each.values, self.codes[name]))
-            for name, each in self.numbers.items()
-        }
+        return {name: each.without(self.codes[name]) for name, each in self.numbers.items()}
 
     def cells(self, name: str, values: Iterable[float]) -> str:
         """Some values of a column, each with its rows: ``31 (a.csv, line 17)``."""
@@ -213,7 +210,7 @@ class Rule(NamedTuple):
     harm : str
         What it does to a model.
     fix : str
-        What mends it.
+        How to fix it.
     """
 
     find: Find
@@ -240,11 +237,10 @@ def rule(*, harm: str, fix: str) -> Callable[[Find], Find]:
 
 
 Progress = Callable[[int, int], None]
+Examined = tuple[list[Finding], StudyData | None]
 
 
-def examine(
-    study: Study, table: Table, progress: Progress = lambda done, total: None
-) -> tuple[list[Finding], StudyData | None]:
+def examine(study: Study, table: Table, progress: Progress = lambda done, total: None) -> Examined:
     """All findings, worst first, and the data of the study.
 
     Where cells are certainly wrong there are no data, and only findings about cells. What else is
@@ -312,12 +308,11 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
     accepted = set(accepted)
     refused = [one for one in found if one.level == "error" and one.name not in accepted]
     if refused:
-        first = refused[0]
-        names = [one.name for one in refused[1:]]
-        others = f" So are {listed(names, SHOWN)}." if names else ""
+        first, *rest = refused
+        others = f" So are {listed([one.name for one in rest], SHOWN)}." if rest else ""
         raise StudyError(
             f"{first.name} is certainly wrong: {first.about!r} {first.message} "
-            f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' mends "
+            f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' fixes "
             f"what it can; --accept {first.name} fits anyway, where that is possible"
         )
 
@@ -338,7 +333,7 @@ def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:
             hint = did_you_mean(name, known) or f"; there is {listed(known, SHOWN) or 'none'}"
             raise StudyError(f"there is no finding {name!r}{hint}")
         if not any(one.edits for one in of_name):
-            raise StudyError(f"{name}: no line of a study file mends it; correct the table")
+            raise StudyError(f"{name}: it cannot be fixed in the study file; correct the table")
         chosen += [one for one in of_name if one.edits]
     return list(dict.fromkeys(chosen))
 
@@ -375,21 +370,20 @@ def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False)
 def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
     place = document
     for depth, name in enumerate(edit.table, start=1):
-        table = tomlkit.table(is_super_table=depth < len(edit.table))
-        place = place.setdefault(name, table)
+        place = place.setdefault(name, tomlkit.table(is_super_table=depth < len(edit.table)))
     if edit.value is None:
         place.pop(edit.key, None)
     elif isinstance(edit.value, tuple):
         values = place.setdefault(edit.key, tomlkit.array())
-        has_lines = "\n" in values.as_string()
-        for value in edit.value:
-            if value not in list(values) and has_lines:
+        new = [value for value in edit.value if value not in list(values)]
+        if "\n" in values.as_string():
+            for value in new:
                 values.add_line(value, comment=comment or None, indent="    ")
-            elif value not in list(values):
-                values.append(value)
-        if comment and not has_lines:
-            before = values.trivia.comment.lstrip("# ")
-            values.comment("; ".join(filter(None, [before, comment])))
+        else:
+            values.extend(new)
+            if comment:
+                before = values.trivia.comment.lstrip("# ")
+                values.comment("; ".join(filter(None, [before, comment])))
     else:
         value = tomlkit.item(edit.value)
         if comment:

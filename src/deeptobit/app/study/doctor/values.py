@@ -8,14 +8,7 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_key
-from deeptobit.app.study.doctor.numbers import (
-    Distinct,
-    guess_unit,
-    is_plausible,
-    outliers_of,
-    two_units,
-    years_of,
-)
+from deeptobit.app.study.doctor import numbers
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule, warn
 from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
@@ -38,7 +31,7 @@ def find_code(case: Case) -> Iterator[Finding]:
     for code in sorted({code for codes in case.codes.values() for code in codes}):
         names = [name for name, codes in case.codes.items() if code in codes]
         others = (each for name, each in case.numbers.items() if name not in names)
-        meant = any(is_plausible(each, code) for each in others)
+        meant = any(numbers.is_plausible(each, code) for each in others)
         yield Finding(
             "error" if case.targets & set(names) else "warning",
             as_text(code),
@@ -117,7 +110,7 @@ def codes_of_table(table: Table) -> list[str]:
     fix="`[columns.NAME] missing` for a few; a corrected bound for many",
 )
 def find_outside(case: Case) -> Iterator[Finding]:
-    """Values beyond the bounds of a target, or of the scale that a column is called like."""
+    """Values beyond the bounds of a target, or of the scale suggested by the column's name."""
     clipped = {target.values for target in case.study.targets if target.outside == "clip"}
     for name, rest in case.uncoded.items():
         lower, upper = case.bounds[name]
@@ -135,11 +128,11 @@ def find_outside(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="Bounds of another scale say that people are at the end who are not, or the reverse.",
+    harm="With bounds of another scale, scores count as censored that are not, or the reverse.",
     fix="`[targets.NAME] lower` and `upper` of the scale",
 )
 def find_scale(case: Case) -> Iterator[Finding]:
-    """A target called like a known scale with other bounds, or a column that does not fit it."""
+    """A target named like a known scale with other bounds, or a column that does not fit it."""
     declared = {target.values: target.name for target in case.study.targets}
     for name, found in case.uncoded.items():
         versions = columns.versions_of(name)
@@ -151,13 +144,13 @@ def find_scale(case: Case) -> Iterator[Finding]:
             scale = columns.known_scale(name, low, high)
             if scale and (lower, upper) not in [(each.lower, each.upper) for each in versions]:
                 target = ("targets", declared[name])
-                message = f"is called like {scale.title}; the study says {lower:g} to {upper:g}"
+                message = f"is named like {scale.title}; the study says {lower:g} to {upper:g}"
                 edits = Edit(target, "lower", scale.lower), Edit(target, "upper", scale.upper)
                 evidence = f"nearly all values are from {low:g} to {high:g}"
                 yield warn(declared[name], message, edits, evidence)
         low, high = found.at(0.02), found.at(0.98)
         if not any(each.lower <= low and high <= each.upper for each in versions):
-            message = f"is called like {versions[-1].title}, and has many values beyond"
+            message = f"is named like {versions[-1].title}, and has many values beyond"
             yield warn(name, message, evidence=f"most values are from {low:g} to {high:g}")
 
 
@@ -168,19 +161,18 @@ def find_scale(case: Case) -> Iterator[Finding]:
 def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
-        if two_units(name, case.numbers[name]) is not None or len(years_of(found)):
+        if numbers.two_units(name, case.numbers[name]) or len(numbers.years_of(found)):
             continue
         rest = found.where(~found.beyond(*case.bounds[name]))
-        far = outliers_of(rest)
+        far = numbers.outliers_of(rest)
         if not len(far):
             continue
-        others = rest.where(~np.isin(rest.values, far))
+        others = rest.without(far)
         low, high = others.values[[0, -1]]
-        guess = guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
+        guess = numbers.guess_unit(name, float(far[-1]), others.at(0.01), others.at(0.99))
         evidence = f"{case.cells(name, far)}; all others are from {low:g} to {high:g}"
         evidence += f": {guess}?" if guess else ""
-        message = "has a few values far from all others"
-        yield warn(name, message, as_missing(far, [name]), evidence)
+        yield warn(name, "has a few values far from all others", as_missing(far, [name]), evidence)
 
 
 @rule(
@@ -190,11 +182,11 @@ def find_outlier(case: Case) -> Iterator[Finding]:
 def find_units(case: Case) -> Iterator[Finding]:
     """A column in two clusters that are a known factor apart, or ages and years of birth."""
     for name, rest in case.uncoded.items():
-        years = years_of(rest)
+        years = numbers.years_of(rest)
         if len(years):
             message = "holds calendar years among far smaller numbers: years of birth, and ages?"
             yield warn(name, message, as_missing(years, [name]), case.cells(name, years))
-        elif two := two_units(name, rest):
+        elif two := numbers.two_units(name, rest):
             unit, limit, few_above = two
             side, factor = ("above", unit.factor) if few_above else ("below", 1.0 / unit.factor)
             few = rest.where((rest.values > limit) == few_above)
@@ -207,15 +199,15 @@ def find_units(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    harm="People at the end of a scale are taken for exactly there, which flattens all slopes.",
+    harm="Scores at the end of the scale are treated as exact, which flattens all slopes.",
     fix="`[targets.NAME] lower` or `upper`",
 )
 def find_bound(case: Case) -> Iterator[Finding]:
-    """Many values at the smallest or largest of a target, and no bound there."""
+    """Many values at the minimum or maximum of a target, and no bound there."""
     targets = case.built.targets
     observed = np.where(targets.observed, targets.low, np.nan)
     for task, target in enumerate(case.study.targets):
-        found = Distinct.of(observed[:, task])
+        found = numbers.Distinct.of(observed[:, task])
         scale = len(found) and columns.known_scale(target.values, found.values[0], found.values[-1])
         ends = columns.find_floor_and_ceiling(observed[:, task])
         for side, flag, at_bound, extreme in (
@@ -235,5 +227,4 @@ def find_bound(case: Case) -> Iterator[Finding]:
             else:
                 continue
             end = int(end) if float(end).is_integer() else float(end)
-            edits = (Edit(("targets", target.name), side, end),)
-            yield warn(target.name, said, edits)
+            yield warn(target.name, said, (Edit(("targets", target.name), side, end),))
