@@ -6,7 +6,6 @@ programs come whole, as one frame.
 """
 
 import csv
-import datetime
 import os
 import re
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_LE, getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -25,6 +24,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from deeptobit.app.study import layout
 from deeptobit.app.study.tables import BLANKS, Dialect, Remark, StudyError, Table, as_text
@@ -176,31 +176,35 @@ class TableFile:
     def _open_sheet(self, sheet: str | None, header: int | None) -> "TableInMemory":
         """A sheet; without a name the first, or where that holds no table, the largest."""
         with open_workbook(self.path) as book:
-
-            def rows_of(name: str) -> list[list[Cell]]:
-                return list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))
-
             names = list(book.sheet_names)
             if sheet is not None and sheet not in names:
                 raise StudyError(f"{self.file} has no sheet {sheet!r}; it has {listed(names)}")
-            rows = rows_of(sheet or names[0])
-            if sheet is None and len(names) > 1 and not _is_table(rows):
-                sheets = {name: rows_of(name) for name in names}
-                largest = max(names, key=lambda name: len(sheets[name]))
-                if largest != names[0] and _is_table(sheets[largest]):
-                    message = f"sheet {largest!r} of {self.file} was read, the largest"
-                    self.remarks.append(Remark("sheet", message, ("sheet", largest)))
-                    rows = sheets[largest]
-        some = [["" if cell == "" else as_text(cell) for cell in row] for row in rows[:_HEAD]]
-        head = layout.find_head(some, self.file, header)
+            found = book.get_sheet_by_name(sheet or names[0])
+            if sheet is None and len(names) > 1 and not _is_table(found.iter_rows()):
+                largest = max(map(book.get_sheet_by_name, names), key=lambda one: one.total_height)
+                if largest.name != names[0] and _is_table(largest.iter_rows()):
+                    message = f"sheet {largest.name!r} of {self.file} was read, the largest"
+                    self.remarks.append(Remark("sheet", message, ("sheet", largest.name)))
+                    found = largest
+            return self._read_sheet(found, header)
+
+    def _read_sheet(self, sheet: Any, header: int | None) -> "TableInMemory":
+        """A sheet some rows at a time, as cells are large until they are columns of numbers."""
+        top = sheet.to_python(skip_empty_area=False, nrows=_HEAD)
+        head = layout.find_head([[*map(as_text, row)] for row in top], self.file, header)
         self.remarks += head.remarks
-        lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
-        cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
+        left = [""] * sheet.start[1]
+        below = islice(enumerate(sheet.iter_rows(), start=1), head.first, None)
+        rows = ([line, *left, *row] for line, row in below if any(map(_is_filled, row)))
+        parts = [[np.zeros(0)] * (1 + len(head.names))]
+        while block := list(islice(rows, _SOME_ROWS)):
+            parts.append([_stored(cells) for cells in zip(*block, strict=True)])
+        lines, *cells = (_typed(np.concatenate(part)) for part in zip(*parts, strict=True))
         unique = layout.unique([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
         used = [bool(n) or any(map(_is_filled, cells[at])) for at, n in enumerate(head.names)]
         self._places = {unique[at]: at for at in np.flatnonzero(used).tolist()}
-        frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
-        return TableInMemory(frame, np.array(lines, dtype=np.int64) + 1, self.file)
+        frame = pd.DataFrame({name: cells[at] for name, at in self._places.items()})
+        return TableInMemory(frame, np.asarray(lines, dtype=np.int64), self.file)
 
     def chunks(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Chunk]:
         """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
@@ -374,8 +378,8 @@ def convert_table(
 
 # Sheets of Excel and of OpenDocument.
 
-Cell = str | float | bool | datetime.date | datetime.time | datetime.timedelta
 _MOST_UNPACKED = 2**32  # bytes
+_SOME_ROWS = 500  # few enough for the cache
 
 
 @contextmanager
@@ -461,24 +465,33 @@ def _is_acyclic(successors: IntArray) -> bool:
     return bool((jump == end).all())
 
 
-def _is_table(rows: list[list[Cell]]) -> bool:
+def _is_table(rows: Iterable[list[Any]]) -> bool:
     """Whether most rows of a sheet have more than one cell; those of a cover page have not."""
     filled = [number for row in rows if (number := sum(map(_is_filled, row)))]
     return bool(filled) and float(np.median(filled)) > 1.0
 
 
-def _is_filled(cell: Cell) -> bool:
-    return bool(cell.strip()) if isinstance(cell, str) else True
+def _is_filled(cell: Any) -> bool:
+    return bool(cell.strip()) if isinstance(cell, str) else cell is not None
 
 
-def _typed(cells: Sequence[Cell]) -> Any:
+def _stored(cells: Sequence[Any]) -> NDArray[Any]:
+    """Some cells of a column: numbers, NaN where blank, or all as they are, None where blank."""
+    kinds = {*map(type, cells)}
+    if str in kinds:
+        cells = [None if cell == "" else cell for cell in cells]
+        kinds = {*map(type, cells)} - {type(None)}
+    return np.array(cells, dtype=np.float64 if kinds <= {float, int} else object)
+
+
+def _typed(cells: NDArray[Any]) -> "pd.Series[Any]":
     """A column of numbers, of true and false, or of text; blank cells are missing."""
-    kinds = {type(cell) for cell in cells if cell != ""}
-    if kinds <= {float, int} and kinds:
-        return np.array([np.nan if cell == "" else cell for cell in cells], dtype=np.float64)
-    if kinds == {bool}:
-        return pd.Series([None if cell == "" else cell for cell in cells], dtype="boolean")
-    return pd.Series([None if cell == "" else as_text(cell) for cell in cells], dtype=object)
+    known = pd.notna(cells)
+    if cells.dtype.kind == "f" and known.any():
+        return pd.Series(cells)
+    if {*map(type, cells[known])} == {bool}:
+        return pd.Series(cells, dtype="boolean")
+    return pd.Series(list(map(as_text, cells)), dtype=object).where(known, None)
 
 
 # SPSS and Stata.

@@ -167,7 +167,7 @@ def identifiers(case: Case) -> dict[str, str]:
 def _why_identifier(case: Case, name: str) -> str | None:
     values, found = case.values(name), case.numbers[name]
     least = min(columns.MOST_CATEGORIES, len(values) - 1)
-    if len(found) <= least or (found.values % 1.0 != 0.0).any():
+    if len(found) <= least or (found.values != np.rint(found.values)).any():
         return None
     if columns.names_person(name):
         return "by its name"

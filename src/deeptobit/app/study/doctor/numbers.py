@@ -174,7 +174,6 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
     if found.values[0] == 0.0 and is_upper:  # zeros have no logarithm
         shift = 0.1 * float(np.median(found.values[1:]))
     most = min(number, len(values) - _LEAST_DISTINCT)
-    well_above = max(_ZERO * middle, _FAR_BELOW * float(np.median(np.diff(found.values))))
 
     def ratios(outer: float, inner: float) -> tuple[float, float]:
         if (inner - middle) * -step <= 0.0:
@@ -186,7 +185,8 @@ def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
 
     for k in range(most, 0, -1):
         outer, next_one = float(values[k - 1]), float(values[k])
-        is_far = not is_upper and outer <= 0.0 and next_one > well_above > 0.0
+        is_far = not is_upper and outer <= 0.0 < next_one
+        is_far = is_far and next_one > max(_ZERO * middle, _FAR_BELOW * np.median(np.diff(values)))
         apart, log_apart = ratios(outer, next_one)
         is_far |= apart > _APART and log_apart > _LOG_APART
         is_far |= is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
@@ -255,7 +255,7 @@ def years_of(found: Distinct) -> FloatArray:
     >>> years_of(Distinct.of(np.r_[20:90, 1950:1954])), years_of(Distinct.of(np.r_[1900:1990]))
     (array([1950., 1951., 1952., 1953.]), array([], dtype=float64))
     """
-    is_year = (found.values >= _YEARS[0]) & (found.values <= _YEARS[1]) & (found.values % 1.0 == 0)
+    is_year = found.values == np.clip(np.rint(found.values), *_YEARS)
     ages = found.where(~is_year)
     among = len(ages) >= _LEAST_DISTINCT and ages.n >= found.n / 2 and ages.values[-1] <= _OLDEST
     several = found.n - ages.n > max(_LEAST_CLUSTER, _MOST * found.n)  # fewer are typing errors

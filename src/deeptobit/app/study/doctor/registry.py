@@ -21,6 +21,7 @@ from deeptobit.app.study.doctor.numbers import Distinct, codes_of, scale_bounds
 from deeptobit.app.study.tables import StudyError, Table, did_you_mean
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.extras import require
+from deeptobit.runtime import one_blas_thread
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
@@ -290,6 +291,7 @@ def diagnose(study: Study, data: StudyData, kinds: Iterable[str] = RULES) -> lis
     return _apply_rules(Case(study, data.table, data), kinds)
 
 
+@one_blas_thread()
 def _apply_rules(
     case: Case, kinds: Iterable[str], progress: Progress = lambda done, total: None
 ) -> list[Finding]:

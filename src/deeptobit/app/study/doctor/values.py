@@ -161,11 +161,11 @@ def find_scale(case: Case) -> Iterator[Finding]:
 def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
-        if numbers.two_units(name, case.numbers[name]) or len(numbers.years_of(found)):
-            continue
         rest = found.where(~found.beyond(*case.bounds[name]))
         far = numbers.outliers_of(rest)
-        if not len(far):
+        if not len(far) or len(numbers.years_of(found)):
+            continue
+        if numbers.two_units(name, case.numbers[name]):
             continue
         others = rest.without(far)
         low, high = others.values[[0, -1]]
