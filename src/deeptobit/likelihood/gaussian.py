@@ -6,12 +6,7 @@ from scipy.special import ndtr, ndtri
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import normal
 from deeptobit.likelihood.logistic import Logistic
-from deeptobit.likelihood.noise import (
-    Derivatives,
-    Noise,
-    SymmetricNoise,
-    with_one_end,
-)
+from deeptobit.likelihood.noise import Derivatives, Noise, SymmetricNoise, with_one_end
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.student import StudentT
 
