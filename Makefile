@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race paper golden fuzz audit constraints wheel sbom clean
+.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race race-against paper golden fuzz audit constraints wheel sbom clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -58,6 +58,9 @@ bench: $(READY) ## measure what this project promises; each number is one line
 
 race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about two hours on two cores)
 	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
+
+race-against: $(RACE) ## race the default alone against itself at AGAINST=revision; RACE_ARGUMENTS="--data help --splits 2"
+	$(RACE_VENV)/bin/python -m benchmarks.race.against $(or $(AGAINST),HEAD) $(RACE_ARGUMENTS)
 
 paper: $(READY) ## the paper's tables and figures into build/paper; PAPER="table-rank fig-network" for some of them
 	$(BIN)/python -m paper $(PAPER) $(PAPER_ARGUMENTS)

@@ -1,7 +1,7 @@
 """The network's online solver, and learning from a stream with partial_fit."""
 
 import pickle
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -268,6 +268,17 @@ def test_rows_that_were_left_out_are_a_warning(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         AdaptiveLearner, "_is_sound", lambda self: sound(self) and not 512 <= self.n < 600
     )
-    with pytest.warns(ConvergenceWarning, match="layer 1 left out 1 block"):
+    with pytest.warns(ConvergenceWarning, match="layer 1 halved .* left out 1 block"):
         model = SubspaceTobitRegressor(2, solver="online").fit(X, Y)
     assert model.history_["n_halvings"] >= 4
+
+
+def test_halved_steps_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data(900)
+    sound, looks = AdaptiveLearner._is_sound, count()
+    monkeypatch.setattr(
+        AdaptiveLearner, "_is_sound", lambda self: sound(self) and next(looks) not in (2, 3)
+    )
+    with pytest.warns(ConvergenceWarning, match=r"layer 1 halved 2 step\(s\) .* left out 0 block"):
+        model = SubspaceTobitRegressor(2, solver="online").fit(X, Y)
+    assert (model.history_["n_halvings"], model.history_["n_blocks_left_out"]) == (2, 0)

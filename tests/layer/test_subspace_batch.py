@@ -207,7 +207,8 @@ def test_reseeding_fills_vanished_components_and_lowers_the_objective() -> None:
     null = censored_null()
     alpha = 0.1 * null.alpha_max
     problem = replace(null.problem, alpha=alpha)
-    full = solve_subspace(null, spectral_start(null), alpha=alpha, **TIGHT).layer
+    whole = solve_subspace(null, spectral_start(null), alpha=alpha, **TIGHT)
+    full = whole.layer
     strength = np.linalg.norm(full.U, axis=0)
     kept = strength >= np.sort(strength)[-1]  # all but the strongest have vanished
     poor = full._replace(U=full.U * kept, Z=full.Z * kept)
@@ -217,6 +218,7 @@ def test_reseeding_fills_vanished_components_and_lowers_the_objective() -> None:
     assert value_at(null, seeded, alpha) < value_at(null, poor, alpha)
     again = solve_subspace(null, poor, alpha=alpha, **TIGHT)
     np.testing.assert_allclose(again.objective, value_at(null, full, alpha), rtol=1e-7)
+    assert again.history["n_restarts"] > 0 == whole.history["n_restarts"]
 
 
 def test_reseeding_leaves_a_layer_that_needs_nothing() -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.exceptions import ModelFileError
-from deeptobit.scale import Block, ParquetRows, online
+from deeptobit.layer import Layer
+from deeptobit.scale import Block, FitByRounds, ParquetRows, online
 from tests.scale.problems import FEATURES, RANK, UPPER, cohort, source, write
 
 
@@ -90,6 +91,30 @@ def test_an_interrupted_fit_ends_with_the_same_result(
     np.testing.assert_array_equal(again.predict(X), whole.predict(X))
     assert again.n_iter_ == whole.n_iter_
     assert again.history_["nll"] == whole.history_["nll"]
+
+
+def test_restarts_are_counted_across_an_interruption(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = FitByRounds._begin
+
+    def alone(*given: Any) -> Layer:
+        """The start with one component, which has to be filled up."""
+        layer = begin(*given)
+        first = np.arange(layer.U.shape[1]) == 0
+        return layer._replace(U=layer.U * first, Z=layer.Z * first)
+
+    monkeypatch.setattr(FitByRounds, "_begin", alone)
+    whole = one(solver="batch").fit(source(folder, 250))
+    assert whole.history_["n_restarts"] > 0
+    path = tmp_path / "fit.checkpoint"
+    with monkeypatch.context() as patch:
+        interrupt(source(folder, 250), 12 * whole.n_iter_, patch)
+        with pytest.raises(StoppedError):
+            one(solver="batch").fit(source(folder, 250), checkpoint=path)
+    again = one(solver="batch").fit(source(folder, 250), checkpoint=path, resume=True)
+    assert again.history_["n_restarts"] == whole.history_["n_restarts"]
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 
 SCRIPT = """

@@ -205,12 +205,13 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
 
 
 def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
-    """Name the layers that did not converge or left rows out, by their ``history_``."""
+    """Name the layers that halved steps, left rows out or did not converge: ``history_`` says."""
     for depth, layer in enumerate(layers, 1):
-        if layer.get("n_blocks_left_out"):
+        if layer.get("n_halvings"):
             warn(
-                f"layer {depth} left out {layer['n_blocks_left_out']} block(s) of rows, because "
-                "steps diverged there however short: look for outliers, or use solver='batch'",
+                f"layer {depth} halved {layer['n_halvings']} step(s) that diverged and left out "
+                f"{layer['n_blocks_left_out']} block(s) of rows where they did however short, so "
+                "that it learned less from them: look for outliers, or use solver='batch'",
                 ConvergenceWarning,
             )
         if not layer.get("converged", True):

@@ -137,7 +137,10 @@ class MixedTobitRegressor(VisitRegressor):
     person_rank_, visit_rank_, shrinkage_, alpha_ : int, int, float and float
     choices_ : DataFrame
         What ``"auto"`` tried, with the ranked probability score of held-out last visits.
-    n_iter_, history_, lower_, upper_, feature_scale_, target_names_, n_features_in_
+    history_ : dict
+        Whether and how close the fit came to the maximum; ``n_restarts``: how often L-BFGS began
+        again, first after 15 steps, in better units, then where a line search ended early.
+    n_iter_, lower_, upper_, feature_scale_, target_names_, n_features_in_
 
     Notes
     -----
@@ -374,7 +377,7 @@ class MixedTobitRegressor(VisitRegressor):
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
             problem = problem.with_effects(0)
             nothing = problem.unpack(np.zeros(0))
-            return mixed.Solution(problem, nothing, 0.0, 0.0, 0, True), structure, []
+            return mixed.Solution(problem, nothing, 0.0, 0.0, 0, 0, True), structure, []
         if wanted["effects"] is not None:
             problem = problem.with_effects(wanted["effects"])
         norms, watch, crossed = posed.units.features.squared_norms, self._show_progress, None
@@ -429,6 +432,7 @@ class MixedTobitRegressor(VisitRegressor):
             "solver": self.method,
             "converged": solution.converged,
             "gradient_norm": solution.gradient_norm,
+            "n_restarts": solution.n_restarts,
         }
 
     @property

@@ -322,11 +322,12 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         relative gradient norm (batch) or, per block of rows, online loss (online). Of the online
         solver also ``n_halvings``, how often a step diverged and was repeated with half its
         length, and ``n_blocks_left_out``, of which nothing could be learned even so. Of the batch
-        solver also where it ended: objective, relative gradient norm, certificate, the number of
-        features used, ``alpha_max``, the smallest alpha without coefficients, and ``alphas``: of
-        every alpha that ``"auto"`` tried, the components it might use (``rank``), its criterion
-        (expected negative log likelihood of an entry of new rows, in standard units) and degrees of
-        freedom of W; the lowest criterion is taken.
+        solver also where it ended: objective, relative gradient norm, certificate, ``n_restarts``,
+        how often components that had vanished were seeded again, the number of features used,
+        ``alpha_max``, the smallest alpha without coefficients, and ``alphas``: of every alpha that
+        ``"auto"`` tried, the components it might use (``rank``), its criterion (expected negative
+        log likelihood of an entry of new rows, in standard units) and degrees of freedom of W; the
+        lowest criterion is taken.
     feature_scale_ : array of shape (D,)
         Standard deviations of the features (batch).
     lower_, upper_, target_names_, n_features_in_, feature_names_in_

@@ -156,12 +156,16 @@ class Step:
 
 @dataclass
 class StepLog:
-    """Steps as they are taken; ``watch`` is called with each, ``keep`` with the layer after it."""
+    """Steps as they are taken; ``watch`` is called with each, ``keep`` with the layer after it.
+
+    ``n_restarts`` is how often vanished components were seeded again.
+    """
 
     gradient_scale: float
     watch: Callable[[Step], None] | None = None
     keep: Callable[[Layer], None] = lambda layer: None
     steps: list[Step] = field(default_factory=list)
+    n_restarts: int = 0
 
     def solve(self, problem: LayerProblem, start: Layer, tol: float, max_iter: int) -> NewtonResult:
         """Minimise a problem to a relative gradient norm of ``tol``, adding to the log."""
@@ -215,6 +219,8 @@ class SubspaceFit:
     converged : bool
     steps : tuple of Step
         One per Newton step.
+    n_restarts : int
+        How often vanished components were seeded again.
     """
 
     layer: Layer
@@ -223,6 +229,7 @@ class SubspaceFit:
     certificate: float
     converged: bool
     steps: tuple[Step, ...]
+    n_restarts: int
 
     @property
     def n_iter(self) -> int:
@@ -232,7 +239,7 @@ class SubspaceFit:
     @property
     def history(self) -> dict[str, Any]:
         """Where Newton's method ended, as ``history_`` of an estimator shows it."""
-        names = "objective", "gradient_norm", "certificate", "converged"
+        names = "objective", "gradient_norm", "certificate", "converged", "n_restarts"
         return {name: getattr(self, name) for name in names} | {"course": list(self.steps)}
 
 
@@ -268,6 +275,7 @@ def solve_layer(
     for _ in range(_MAX_RESEEDINGS):
         if fit.certificate <= _CERTIFIED or (seeded := reseed(problem, fit.layer)) is fit.layer:
             break
+        log.n_restarts += 1
         fit = _descend(problem, log, seeded, tol, max_iter)
     return fit
 
@@ -296,7 +304,8 @@ def _descend(
     norm, converged = float(result.gradient_norm[0]), bool(result.converged[0])
     bound = certificate(problem.evaluate(problem.pack(layer)))
     steps = tuple(log.steps)
-    return SubspaceFit(layer, objective, norm / log.gradient_scale, bound, converged, steps)
+    norm /= log.gradient_scale
+    return SubspaceFit(layer, objective, norm, bound, converged, steps, log.n_restarts)
 
 
 # Which features stay: a smooth way to the support of a penalty with kinks.

@@ -39,6 +39,7 @@ class Solution:
     value: float
     gradient_norm: float
     n_iter: int
+    n_restarts: int
     converged: bool
 
     @property
@@ -88,7 +89,7 @@ def solve(
     if hold_effects:
         bounds[-problem.n_effects :] = theta[-problem.n_effects :, None]
     lowest, highest = bounds.T
-    n_iter, before, settled, norm = 0, np.inf, False, np.inf
+    n_iter, n_restarts, before, settled, norm = 0, -1, np.inf, False, np.inf
 
     def look(theta: FloatArray) -> tuple[float, FloatArray, float, int]:
         """Objective, free part of its gradient and size of that, people who did not settle."""
@@ -110,7 +111,7 @@ def solve(
 
     options: Any = {"maxcor": _SECANTS, "ftol": 0.0, "gtol": 0.0}
     for most in (_FIRST_STEPS, *_RESTARTS * [max_iter]):
-        unit = _units(problem, theta)
+        unit, n_restarts = _units(problem, theta), n_restarts + 1
         options["maxiter"] = min(most, max_iter - n_iter)
         options["maxfun"] = 10 * options["maxiter"]
         result = minimize(
@@ -130,7 +131,8 @@ def solve(
             break
         before = found
     converged = bool(settled and not unconverged)
-    return Solution(problem, problem.unpack(theta), found, norm, n_iter, converged)
+    point = problem.unpack(theta)
+    return Solution(problem, point, found, norm, n_iter, n_restarts, converged)
 
 
 def _units(problem: MixedProblem, theta: FloatArray) -> FloatArray:

@@ -179,11 +179,12 @@ class FitByRounds:
         problem = self._problem(inputs, alpha, data, state.secants)
         begin = state.layer or self._begin(problem, data, start)
         watch = partial(self.watch, len(inputs.layers))
-        log = solve.StepLog(data.gradient_scale, watch, steps=list(state.steps))
+        log = solve.StepLog(data.gradient_scale, watch, n_restarts=state.n_restarts)
+        log.steps.extend(state.steps)
 
         def remember(layer: Layer) -> None:
-            now = replace(state, layer=layer, steps=tuple(log.steps), secants=problem.secants)
-            self.keep(replace(before, now=now))
+            now = replace(state, layer=layer, steps=tuple(log.steps), n_restarts=log.n_restarts)
+            self.keep(replace(before, now=replace(now, secants=problem.secants)))
 
         remember(begin)
         log.keep = remember

@@ -82,6 +82,8 @@ class RoundState:
     layer : Layer, optional
         The last accepted point, in standard units.
     steps : tuple of Step
+    n_restarts : int
+        As in :class:`deeptobit.layer.solve.StepLog`.
     secants : Secants
     """
 
@@ -89,6 +91,7 @@ class RoundState:
     moments: Moments
     layer: Layer | None = None
     steps: tuple[Step, ...] = ()
+    n_restarts: int = 0
     secants: Secants = field(default_factory=Secants)
 
 
