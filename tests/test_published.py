@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from sklearn.base import clone
@@ -36,8 +37,11 @@ def slope(score: Any, y: Any, sigma: Any, upper: float) -> Any:
 
 
 def ratio(z: Any) -> Any:
-    """φ/(1 − Q), from logarithms."""
-    return np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
+    """φ/(1 − Q), from logarithms; far in the tail from the series of 1 − Q."""
+    near, w = np.maximum(z, -50.0), np.minimum(z, -50.0) ** -2.0
+    far = -z / (1.0 - w + 3.0 * w**2 - 15.0 * w**3)
+    logarithm = -0.5 * near**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(near)
+    return np.where(z < -50.0, far, np.exp(logarithm))
 
 
 def gradient_layer(
@@ -46,29 +50,87 @@ def gradient_layer(
     """Algorithms 1 and 2, with λ in every step."""
     U, V = U.copy(), V.copy()
     for x, y in zip(X, Y, strict=True):
-        total = np.zeros_like(V)
-        for_task = slope(U @ V @ x, y, sigma, up)
-        for t in range(len(U)):
-            total += for_task[t] * U[t][:, None] * x[None, :]
+        total = np.einsum("t,tr,d->rd", slope(U @ V @ x, y, sigma, up), U, x)
         V = V - eta * (total + ALPHA * V)
-        for_task = slope(U @ V @ x, y, sigma, up)
-        U = np.array([U[t] - mu * (for_task[t] * (V @ x) + ALPHA * U[t]) for t in range(len(U))])
+        h = V @ x
+        U = U - mu * (np.einsum("t,r->tr", slope(U @ h, y, sigma, up), h) + ALPHA * U)
+    return U, V
+
+
+def exact_slope(score: Any, y: Any, sigma: Any, up: Any) -> Any:
+    """The slope of one task with the digits of mpmath."""
+    if 0.0 < y < up:
+        return (score - y) / sigma**2
+    side, z = (1, -score / sigma) if y <= 0.0 else (-1, (score - up) / sigma)
+    return side * mp.npdf(z) / mp.ncdf(z) / sigma
+
+
+def exact_solve(H: Any, g: Any) -> Any:
+    return np.array(list(mp.lu_solve(mp.matrix(H.tolist()), mp.matrix(g.tolist()))))
+
+
+def argmin_h(U: Any, y: Any, sigma: Any, ridge: float, up: float) -> Any:
+    """∇ = U'g + ridge·h = 0 with the slopes g at Uh; with 60 digits where some σ is tiny."""
+    g: Any = slope
+    solve: Any = np.linalg.solve
+    e: Any = 1e-6
+    if sigma.min() < 1e-5:
+        U, y, sigma = (np.vectorize(mp.mpf, otypes=[object])(part) for part in (U, y, sigma))
+        g, solve, e = np.frompyfunc(exact_slope, 4, 1), exact_solve, mp.mpf(10) ** -20
+    h = 0 * U[0]
+    with mp.workdps(60):
+        for _ in range(200):
+            score = U @ h
+            bend = (g(score + e, y, sigma, up) - g(score - e, y, sigma, up)) / (2 * e)
+            H = (U.T * bend) @ U + ridge * np.eye(len(h))
+            move = solve(H, U.T @ g(score, y, sigma, up) + ridge * h)
+            h = h - move
+            if np.abs(move).max() <= 1e-12 * np.abs(h).max():
+                break
+    return h.astype(float)
+
+
+def argmin_layer(U: Any, X: Any, Y: Any, sigma: Any, up: float) -> Any:
+    """Algorithm 1 as boxed: each problem by its own optimality conditions, to the last digits.
+
+    Where λ divided by a square overflows, the square is as good as 0, and so is the argmin.
+    """
+    for x, y in zip(X, Y, strict=True):
+        # ∇_V = U'g x' + λV = 0, so that V = −U'g x'/λ, a column times x'; and so for U_t.
+        V = np.zeros((U.shape[1], len(x)))
+        if x @ x > 1e-300:
+            V = np.outer(argmin_h(U, y, sigma, ALPHA / (x @ x), up), x) / (x @ x)
+        h = V @ x
+        if h @ h < 1e-300:
+            U = np.zeros_like(U)
+            continue
+        # s lies between 0 and the score of the first slope, as slopes rise with s: bisection.
+        end = np.clip(-slope(np.zeros(len(U)), y, sigma, up) * (h @ h) / ALPHA, -1e4, 1e4)
+        low, high = np.minimum(end, 0.0), np.maximum(end, 0.0)
+        for _ in range(90):
+            middle = 0.5 * (low + high)
+            rises = slope(middle, y, sigma, up) + ALPHA * middle / (h @ h) > 0.0
+            low, high = np.where(rises, low, middle), np.where(rises, middle, high)
+        U = np.outer(low, h) / (h @ h)
     return U, V
 
 
 def network(
     starts: Any, X: Any, Y: Any, sigma: Any, steps: Any, up: float, skip: bool, cal: bool
 ) -> Any:
-    """Algorithm 3; each start is a pair, or None for the layer below."""
-    seen, found = X, list[Any]()
+    """Algorithm 3; each start is a pair, or None for the layer below; no steps: argmin."""
+    seen, found, sigma = X, list[Any](), np.full(Y.shape[1], sigma)
     for number, start in enumerate(starts):
         if start is None:
             U, V = found[-1]
             V = V if number > 1 else np.hstack([np.zeros((RANK, Y.shape[1])), V])
         else:
             U, V = start
-        eta, mu = steps[number]
-        U, V = gradient_layer(U, V, seen, Y, sigma, eta, mu, up)
+        if steps is None:
+            U, V = argmin_layer(U, seen, Y, sigma, up)
+        else:
+            eta, mu = steps[number]
+            U, V = gradient_layer(U, V, seen, Y, sigma, eta, mu, up)
         found.append((U, V))
         score = seen @ (U @ V).T
         if cal:
@@ -100,24 +162,37 @@ def test_gradient_form_is_algorithms_1_and_2(k: int, upper: float | None) -> Non
     assert model.n_iter_ == k
 
 
-def test_gradient_form_at_the_sizes_of_the_paper() -> None:
-    X, Y = data(2000, 200, 100)
-    sigma = np.linspace(2.0, 4.0, 100)
-    rng = np.random.default_rng(1)
-    start = rng.standard_normal((100, RANK)), rng.standard_normal((RANK, 200))
-    settings: dict[str, Any] = {"step_size_V": 1e-3, "step_size_U": 5e-4, "init": start}
-    model = PublishedSubspaceTobit(RANK, alpha=ALPHA, sigma=sigma, **settings).fit(X, Y)
-    close(model.U_, model.V_, gradient_layer(*start, X, Y, sigma, 1e-3, 5e-4, OPEN))
+@pytest.mark.parametrize("skip", [True, False], ids=["skip", "naive"])
+@pytest.mark.parametrize(("form", "n"), [("gradient", 2000), ("argmin", 80)])
+def test_networks_at_the_sizes_of_the_paper(form: Any, n: int, skip: bool) -> None:
+    X, Y = data(n, 200, 100, 30.0)
+    sigma, rng = np.linspace(2.0, 4.0, 100), np.random.default_rng(1)
+    widths = [200, *[100 + 200 * skip] * 2]
+    starts = [(rng.normal(size=(100, RANK)), rng.normal(size=(RANK, d))) for d in widths]
+    steps = [(1e-3, 5e-4), (2e-6, 1e-6), (1e-6, 2e-6)]
+    settings: dict[str, Any] = {"form": form, "init": starts, "upper": 30.0}
+    settings |= {"skip_connection": skip, "calibrate": True}
+    eta, mu = zip(*steps, strict=True)
+    model = PublishedSubspaceNetwork(
+        RANK, 3, alpha=ALPHA, step_size_V=eta, step_size_U=mu, sigma=sigma, **settings
+    ).fit(X, Y)
+    given = steps if form == "gradient" else None
+    found, last = network(starts, X, Y, sigma, given, 30.0, skip, True)
+    for layer, wanted in zip(model.layers_, found, strict=True):
+        close(layer.U, layer.V, wanted)
+    np.testing.assert_allclose(model.sigma_, last, rtol=1e-10)
 
 
+@pytest.mark.parametrize("form", ["gradient", "argmin"])
 @pytest.mark.parametrize("skip", [True, False], ids=["skip", "naive"])
 @pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("upper", [None, 4.0])
-@pytest.mark.parametrize("k", [1, 2, 17, 60])
+@pytest.mark.parametrize(("k", "seed"), [(1, 5), (1, 149), (2, 0), (17, 0), (60, 0)])
 def test_networks_are_algorithm_3(
-    k: int, upper: float | None, calibrated: bool, skip: bool
+    k: int, seed: int, upper: float | None, calibrated: bool, skip: bool, form: Any
 ) -> None:
-    X, Y = (part[:k] for part in data(upper=upper))
+    """One row, calibrated and argmin: σ of 1e-8 in layer 3, where squares would leave no digits."""
+    X, Y = (part[:k] for part in data(upper=upper, seed=seed))
     steps = [(2e-3, 1e-3), (1e-3, 1e-3), (5e-4, 2e-3)]
     model = PublishedSubspaceNetwork(
         RANK,
@@ -126,18 +201,34 @@ def test_networks_are_algorithm_3(
         step_size_V=[eta for eta, _ in steps],
         step_size_U=[mu for _, mu in steps],
         sigma=SIGMA,
-        random_state=1,
+        form=form,
+        random_state=seed,
         upper=upper,
         skip_connection=skip,
         calibrate=calibrated,
     ).fit(X, Y)
-    rng, widths = np.random.default_rng(1), [7, *[5 + 7 * skip] * 2]
+    rng, widths = np.random.default_rng(seed), [7, *[5 + 7 * skip] * 2]
     starts = [(rng.standard_normal((5, RANK)), rng.standard_normal((RANK, d))) for d in widths]
-    up = OPEN if upper is None else upper
-    found, sigma = network(starts, X, Y, SIGMA, steps, up, skip, calibrated)
+    up, given = upper or OPEN, steps if form == "gradient" else None
+    found, sigma = network(starts, X, Y, SIGMA, given, up, skip, calibrated)
     for layer, wanted in zip(model.layers_, found, strict=True):
         close(layer.U, layer.V, wanted)
-    np.testing.assert_allclose(model.sigma_, sigma, rtol=1e-10)
+    left = sigma > 1e-12  # not rounding alone
+    np.testing.assert_allclose(model.sigma_[left], sigma[left], rtol=1e-10)
+
+
+def test_sigma_is_calibrated_where_residuals_are_left() -> None:
+    """Without a positive output of layer 1, naive layer 2 says 0, and is right where y = 0."""
+    X, Y = (part[:1] for part in data(seed=33))
+    settings: dict[str, Any] = {"alpha": ALPHA, "step_size_V": 2e-3, "step_size_U": 1e-3}
+    settings |= {"sigma": SIGMA, "random_state": 33, "skip_connection": False, "calibrate": True}
+    model = PublishedSubspaceNetwork(RANK, 2, **settings).fit(X, Y)
+    first = np.abs(Y[0] - model.coef_ @ X[0])
+    np.testing.assert_allclose(model.layers_[0].sigma, first)
+    assert set(np.flatnonzero(Y[0] == 0.0)) == {1, 3, 4}
+    np.testing.assert_allclose(model.sigma_, np.where(Y[0] == 0.0, first, Y[0]))
+    with pytest.raises(ValueError, match=r"layer 2 leaves no residuals of target 'y1' after row 0"):
+        PublishedSubspaceNetwork(RANK, 3, **settings).fit(X, Y)
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -179,29 +270,8 @@ def cost(scores: Any, y: Any, up: float) -> float:
     return float(np.where(y >= up, -log_ndtr((scores - up) / SIGMA), parts).sum())
 
 
-def argmin_layer(U: Any, X: Any, Y: Any, up: float) -> Any:
-    """Algorithm 1 as boxed: each problem by its own optimality conditions, to the last digits."""
-    for x, y in zip(X, Y, strict=True):
-        # ∇_V = U'g x' + λV = 0, so that V = −U'g x'/λ with the slopes g at V: a fixed point.
-        h = np.zeros(U.shape[1])
-        for _ in range(50):
-            e = 1e-6
-            g = slope(U @ h, y, SIGMA, up)
-            bend = (slope(U @ h + e, y, SIGMA, up) - slope(U @ h - e, y, SIGMA, up)) / (2 * e)
-            H = (U.T * bend) @ U + ALPHA / (x @ x) * np.eye(len(h))
-            h = h - np.linalg.solve(H, U.T @ g + ALPHA / (x @ x) * h)
-        V = np.outer(h, x) / (x @ x)
-        low, high = np.full(len(U), -1e6), np.full(len(U), 1e6)
-        for _ in range(100):  # bisection: the derivative of a convex function
-            middle = 0.5 * (low + high)
-            rises = slope(middle, y, SIGMA, up) + ALPHA * middle / (h @ h) > 0.0
-            low, high = np.where(rises, low, middle), np.where(rises, middle, high)
-        U = np.outer(low, h) / (h @ h)
-    return U, V
-
-
 @pytest.mark.parametrize("upper", [None, 4.0])
-@pytest.mark.parametrize("k", [1, 2, 17])
+@pytest.mark.parametrize("k", [1, 2, 17, 60])
 def test_argmin_form_is_algorithm_1_as_boxed(k: int, upper: float | None) -> None:
     X, Y = data(upper=upper)
     rng = np.random.default_rng(5)
@@ -210,7 +280,7 @@ def test_argmin_form_is_algorithm_1_as_boxed(k: int, upper: float | None) -> Non
         RANK, alpha=ALPHA, **STEPS, sigma=SIGMA, form="argmin", init=start, upper=upper
     ).fit(X[:k], Y[:k])
     up = OPEN if upper is None else upper
-    close(model.U_, model.V_, argmin_layer(start[0], X[:k], Y[:k], up))
+    close(model.U_, model.V_, argmin_layer(start[0], X[:k], Y[:k], np.full(5, SIGMA), up))
     assert np.linalg.matrix_rank(model.V_) == 1
 
 
@@ -314,6 +384,18 @@ def test_divergence_names_layer_row_and_step() -> None:
         deep.fit(X, Y)
 
 
+def test_the_argmin_form_has_no_steps_to_name() -> None:
+    X, Y = data()
+    settings: dict[str, Any] = {"alpha": ALPHA, **STEPS, "form": "argmin", "random_state": 0}
+    with pytest.raises(DivergenceError, match="layer 1 diverged in row 0, pass 1, in the") as error:
+        PublishedSubspaceTobit(RANK, sigma=1e-200, **settings).fit(X, Y)
+    assert "step" not in str(error.value)
+    for small in (1e-160, 1e-79):  # λ/‖x‖² or λ/‖h‖² overflows
+        scale = np.where(np.arange(60) == 0, small, 1.0)[:, None]
+        model = PublishedSubspaceTobit(RANK, sigma=SIGMA, **settings).fit(scale * X, Y)
+        assert not model.coef_.any()
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -350,10 +432,16 @@ def test_intervals_are_refused() -> None:
 
 
 def test_calibration_needs_residuals() -> None:
-    X = np.ones((3, 1))
-    start = np.ones((1, 1)), np.ones((1, 1))
-    model = PublishedSubspaceNetwork(
-        1, 1, alpha=0.0, **STEPS, sigma=1.0, init=start, calibrate=True
-    )
-    with pytest.raises(ValueError, match="no residuals"):
-        model.fit(X, X)
+    X, start = np.ones((3, 1)), (np.ones((1, 1)), np.ones((1, 1)))
+    settings: dict[str, Any] = {"alpha": 0.0, **STEPS, "sigma": 1.5, "calibrate": True}
+    model = PublishedSubspaceNetwork(1, 1, init=start, **settings).fit(X, X)
+    assert model.sigma_.tolist() == [1.5]
+    with pytest.raises(ValueError, match=r"layer 1 leaves no residuals .* after row 2"):
+        PublishedSubspaceNetwork(1, 2, init=start, **settings).fit(X, X)
+
+
+def test_one_layer_has_none_below_to_start_at() -> None:
+    X, Y = data()
+    model = PublishedSubspaceTobit(RANK, alpha=ALPHA, **STEPS, sigma=SIGMA, init="below")
+    with pytest.raises(ValueError, match=r"init must be 'random' or arrays .U, V.; got 'below'"):
+        model.fit(X, Y)

@@ -23,6 +23,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import lstsq
 from scipy.special import erfcx, log_ndtr
 
 from deeptobit.arrays import FloatArray, check_count
@@ -139,10 +140,14 @@ def sketch_argmin(U: FloatArray, row: Row, alpha: float) -> FloatArray:
     The likelihood sees V only through h = Vx, and of all V with Vx = h the smallest is
     :math:`hx^\top/\|x\|^2`. What is left is a convex problem in R unknowns,
     :math:`\min_h \sum_t -\log\Pr(y_t \mid U_t^\top h) + \frac{\lambda}{2\|x\|^2}\|h\|^2`, solved
-    by Newton's method. V has rank one, and does not depend on the V before it.
+    by Newton's method. V has rank one, and does not depend on the V before it. Where
+    :math:`\lambda/\|x\|^2` overflows, x is as good as 0, and so is V.
+
+    Calibrated σ may differ by many powers of ten; then squares of them would leave no digits, and
+    a step is the least-squares solution with one row for each outcome.
     """
     square = float(row.x @ row.x)
-    if square == 0.0:
+    if square <= 1e-308 * alpha:
         return np.zeros((U.shape[1], len(row.x)))
     ridge = alpha / square
 
@@ -153,12 +158,21 @@ def sketch_argmin(U: FloatArray, row: Row, alpha: float) -> FloatArray:
     here = value(h)
     for _ in range(_MAX_ITER):
         scores = U @ h
-        gradient = slopes(scores, row) @ U + ridge * h
-        hessian = (U.T * _curvatures(scores, row)) @ U
-        hessian.flat[:: len(h) + 1] += ridge
-        move = np.linalg.solve(hessian, gradient)
+        slope, bend = slopes(scores, row), _curvatures(scores, row)
+        gradient = slope @ U + ridge * h
+        hessian = (U.T * bend) @ U + ridge * np.eye(len(h))
+        if not np.isfinite(hessian + gradient).all():
+            return np.full((len(h), len(row.x)), np.nan)
+        if np.linalg.cond(hessian) < 1e8:
+            move = np.linalg.solve(hessian, gradient)
+        else:
+            roots = np.append(np.sqrt(bend), np.full(len(h), math.sqrt(ridge)))
+            rows = roots[:, None] * np.vstack([U, np.eye(len(h))])
+            errors = np.append(slope, ridge * h) / np.where(roots > 0.0, roots, 1.0)
+            order = np.argsort(-np.abs(rows).max(axis=1))
+            move = lstsq(rows[order], errors[order], cond=0.0, lapack_driver="gelsy")[0]
         there = value(h - move)
-        while there > here + 1e-12 * abs(here) and not np.array_equal(h - move, h):
+        while there > here + 1e-12 * abs(here) and np.linalg.norm(move) > 1e-6 * np.linalg.norm(h):
             move *= 0.5
             there = value(h - move)
         h, here = h - move, there
@@ -172,11 +186,12 @@ def refine_argmin(V: FloatArray, row: Row, alpha: float) -> FloatArray:
 
     As for :func:`sketch_argmin`, :math:`U_t = s_t h/\|h\|^2` with h = Vx, where the score
     :math:`s_t` minimises :math:`-\log\Pr(y_t \mid s) + \frac{\lambda}{2\|h\|^2}s^2`. Its
-    derivative is convex or concave in s, so that Newton's method converges from 0.
+    derivative is convex or concave in s, so that Newton's method converges from 0. Where
+    :math:`\lambda/\|h\|^2` overflows, U is 0.
     """
     h = V @ row.x
     square, scores = float(h @ h), np.zeros(len(row.y))
-    if square == 0.0:
+    if square <= 1e-308 * alpha:
         return np.outer(scores, h)
     ridge = alpha / square
     for _ in range(_MAX_ITER):
@@ -216,7 +231,7 @@ def sketch_and_refine(
     """Algorithm 1: for every row of X (N, D), sketch V in the current subspace, then refine U.
 
     Returns U (T, R), V (R, D) and the change ‖U_i − U_{i−1}‖_F of every row. Numbers that overflow
-    are a :class:`DivergenceError` that names the number of the layer, the row and the steps.
+    are a :class:`DivergenceError` that names the number of the layer, the row and any steps.
     """
     (U, V), (alpha, eta, mu, form, n_passes) = start, recipe
     y, side = read_outcomes(targets)
@@ -234,10 +249,11 @@ def sketch_and_refine(
             moved = refined - U
             U, change[step] = refined, math.sqrt(np.vdot(moved, moved))
             if not math.isfinite(change[step]):
+                steps = f"with step_size_V={eta:g} and step_size_U={mu:g}: take smaller steps"
                 raise DivergenceError(
-                    f"layer {layer} diverged in row {i}, pass {step // len(X) + 1}, with "
-                    f"step_size_V={eta:g} and step_size_U={mu:g}: take smaller steps, or scale "
-                    "features and outcomes down"
+                    f"layer {layer} diverged in row {i}, pass {step // len(X) + 1}, "
+                    f"{steps if form == 'gradient' else 'in the argmin form: take a larger sigma'}"
+                    ", or scale features and outcomes down"
                 )
     return U, V, change
 
@@ -249,13 +265,7 @@ def calibrate(scores: FloatArray, targets: CensoredTargets) -> FloatArray:
     r""":math:`\hat\sigma_t^2 = \|y - \hat y\|_2^2/N` with the scores before ReLU as ŷ, (T,)."""
     known = targets.has_value
     squares = np.where(known, np.square(targets.values - scores), 0.0).sum(axis=0)
-    sigma = np.sqrt(squares / np.maximum(known.sum(axis=0), 1))
-    for task in np.flatnonzero(sigma == 0.0).tolist():
-        raise ValueError(
-            f"target {targets.names[task]!r} has no residuals to calibrate sigma with; set "
-            "calibrate=False"
-        )
-    return np.asarray(sigma)
+    return np.asarray(np.sqrt(squares / np.maximum(known.sum(axis=0), 1)))
 
 
 def grow(
@@ -276,8 +286,9 @@ def grow(
 
     Every layer has its recipe and its start, (U, V) or None: where the layer below ended, with
     zeros in V for outputs that it did not see. ``sigma`` (T,) is that of the first layer, and of
-    all unless ``calibrated``. Returns the layers, and by layer the change ‖U_i − U_{i−1}‖_F of
-    every row.
+    all unless ``calibrated``: σ̂ = 0 is an error if another layer follows, whose likelihood it would
+    leave undefined; after the last layer, a task without residuals keeps its σ. Returns the layers,
+    and by layer the change ‖U_i − U_{i−1}‖_F of every row.
     """
     seen = X  # by the layer
     layers: list[NetworkLayer] = []
@@ -288,7 +299,14 @@ def grow(
             start = U, np.pad(V, ((0, 0), (seen.shape[1] - V.shape[1], 0)))
         U, V, change = sketch_and_refine(start, seen, targets, sigma, recipe, number)
         scores = seen @ V.T @ U.T
-        sigma = calibrate(scores, targets) if calibrated else sigma
+        left = calibrate(scores, targets) if calibrated else sigma
+        if number < len(recipes) and not left.all():
+            raise ValueError(
+                f"layer {number} leaves no residuals of target "
+                f"{targets.names[int(np.argmin(left))]!r} after row {len(X) - 1}, so that sigma of "
+                "the next layer would be 0; set calibrate=False"
+            )
+        sigma = np.where(left == 0.0, sigma, left)
         layers.append(NetworkLayer(U, V, np.zeros(len(U)), sigma))
         changes.append(change)
         f = np.clip(scores, targets.lower, targets.upper)
@@ -392,17 +410,17 @@ class _AsPrinted(LayeredRegressor):
         """Where each layer starts; None: at the layer below."""
         n_layers, init = int(self.n_layers), self.init
         each: list[Any]
-        if isinstance(init, str) and init in ("random", "below"):
+        deep = isinstance(self, PublishedSubspaceNetwork)
+        if isinstance(init, str) and init in (("random", "below") if deep else ("random",)):
             each = ["random"] + [init if init == "random" else None] * (n_layers - 1)
         elif _is_pair(init):
             each = [init] + [None] * (n_layers - 1)
         else:
             each = list(init) if isinstance(init, (list, tuple)) else []
             if len(each) != n_layers or not all(map(_is_pair, each)):
-                raise ValueError(
-                    "init must be 'random', 'below', arrays (U, V), or a list of one (U, V) for "
-                    f"each of {n_layers} layers; got {init!r:.60}"
-                )
+                several = f", 'below', arrays (U, V), or one (U, V) for each of {n_layers} layers"
+                others = several if deep else " or arrays (U, V)"
+                raise ValueError(f"init must be 'random'{others}; got {init!r:.60}")
         if any(one is None for one in each) and not self.skip_connection:
             raise ValueError(
                 "without skip connection the second layer has other inputs than the first and "
