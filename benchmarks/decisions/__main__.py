@@ -17,6 +17,7 @@ DECISIONS = (
     "doctor",
     "engines",
     "few_missing",
+    "interrupt",
     "intervals",
     "joint",
     "kept_rows",

@@ -13,6 +13,7 @@ from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
+from deeptobit.arrays import FloatArray
 from deeptobit.auto import stack
 from deeptobit.auto.path import PATH, settings
 from deeptobit.datasets import make_subspace
@@ -48,9 +49,22 @@ def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
 def _draw_wide(seed: int) -> Split:
     """More features than rows, half of the entries at the floor."""
     X, Y, _ = make_subspace(250, 250, 50, 5, latent_sd=3.0, random_state=seed)
+    return _at_the_floor(X, Y, seed)
+
+
+def _at_the_floor(X: FloatArray, Y: FloatArray, seed: int) -> Split:
     names = [str(task) for task in range(Y.shape[1])]
     lower, upper = (dict.fromkeys(names, bound) for bound in (0.0, np.inf))
     return split_cohort(X, pd.DataFrame(Y, columns=names), lower, upper, seed)
+
+
+def _draw_sparse(n_used: int, seed: int) -> Split:
+    """163 rows to train on and 230 features, of which a few matter to 58 outcomes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(272, 230))
+    latent = X[:, :n_used] @ rng.normal(size=(n_used, 5)) @ rng.normal(size=(5, 58))
+    noise = np.sqrt(5.0 * n_used) * rng.normal(size=latent.shape)
+    return _at_the_floor(X, np.maximum(latent + noise, 0.0), seed)
 
 
 DATA: dict[str, Callable[[int], Split]] = {
@@ -58,11 +72,14 @@ DATA: dict[str, Callable[[int], Split]] = {
     "small cohort": lambda seed: draw(seed, COHORTS["small"]),
     "HELP": draw_help,
     "wide, half at the floor": _draw_wide,
+    "wide, 8 features of 230 matter": partial(_draw_sparse, 8),
+    "wide, 30 features of 230 matter": partial(_draw_sparse, 30),
 }
 VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
     "taken": (nullcontext, {}),
     "one ω": (lambda: _only("feature_variance", "shared"), {}),
     "own ω": (lambda: _only("feature_variance", "own", "sparse"), {}),
+    "not sparse": (lambda: _only("feature_variance", "shared", "own"), {}),
     "R learned": (lambda: _only("noise", "correlated", "either"), {}),
     "R = I": (lambda: _only("noise", "independent", "either"), {}),
     "ρ = 1": (lambda: _only("shrinkage", 1.0), {}),

@@ -137,11 +137,11 @@ def test_ctrl_c_ends_the_workers_of_a_search(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.5)
+            process.wait(2.0)  # while workers start, joblib turns Ctrl-C into an error of its own
         started = perf_counter()
         os.killpg(process.pid, signal.SIGINT)
         assert process.stdout.readline() == "True\n"
-        assert perf_counter() - started < 2.0  # a busy machine takes longer than one
+        assert perf_counter() - started < 1.0
     with pytest.raises(ProcessLookupError):
         watch_group(process.pid, seconds=5.0)
     assert not list(tmp_path.iterdir())
