@@ -143,6 +143,14 @@ FOUND = (
         settings={"cv": 4},
     ),
     Recipe(
+        *(38439, 6, ("wild", "normal"), ("scores", "bounded", "bounded", "bounded")),
+        target_size=1e145,
+        intervals=True,
+        container="fortran",
+        model="auto",
+        settings={"cv": 4, "random_state": 140},
+    ),
+    Recipe(
         *(4294967295, 3, ("normal", "normal", "normal", "binary"), ("bounded", "bounded")),
         feature_size=1e12,
         flat=True,

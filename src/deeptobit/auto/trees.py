@@ -28,6 +28,7 @@ Rows = NDArray[np.intp]
 BINS = 63  # of a feature
 _LEAST_CURVATURE = 0.01  # of an entry, in units of an observed one: few families are log-concave
 _LONGEST_STEP = 0.3  # of log σ
+_LARGEST_SIGMA = 100.0  # of a spread: open intervals alone could make it infinite
 _FIRST_STEPS = 5
 _LARGEST = np.finfo(np.float64).max  # a threshold that only missing values exceed
 
@@ -269,7 +270,7 @@ class _EarlyStopping:
         step = -slope / np.maximum(np.maximum(bend, floor), np.finfo(np.float64).tiny)
         step = np.where(self.free[tasks], np.clip(step, -_LONGEST_STEP, _LONGEST_STEP), 0.0)
         self.sigma = self.sigma.copy()
-        self.sigma[tasks] = np.maximum(self.sigma[tasks] * np.exp(step), SIGMA_FLOOR)
+        self.sigma[tasks] = np.clip(self.sigma[tasks] * np.exp(step), SIGMA_FLOOR, _LARGEST_SIGMA)
         nll[:, tasks] = at.nll
         return nll
 

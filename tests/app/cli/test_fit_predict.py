@@ -127,7 +127,7 @@ def test_a_model_file_is_not_replaced_unless_forced(folder: Path) -> None:
     for own in ("cohort.toml", "cohort.csv"):
         code, _, error = _run("fit", folder / "cohort.toml", "--out", folder / own, "--force")
         assert (code, error.count("\n")) == (1, 1)
-        assert "is what the command reads" in error
+        assert "is already used by this command" in error
     code, _, error = _run("fit", folder / "cohort.toml", "--out", folder / "none" / "m")
     assert (code, "no such folder" in error) == (1, True)
 
@@ -190,7 +190,7 @@ def test_predictions_for_machines(folder: Path) -> None:
         (("cohort.toml", "new.csv"), "cohort.toml is a study file, not a model"),
         (("cohort.deeptobit", "cohort.toml"), "cannot read files of kind '.toml'"),
         (("cohort.deeptobit", "new.csv", "--out", "p.ods"), "cannot write files of kind '.ods'"),
-        (("cohort.deeptobit", "new.csv", "--out", "new.csv", "--force"), "what the command reads"),
+        (("cohort.deeptobit", "new.csv", "--out", "new.csv", "--force"), "already used by this command"),
         (("cohort.deeptobit", "new.csv", "--coverage", "90"), "between 0 and 1; got 90"),
         (("cohort.deeptobit", "few.csv"), "lacks the features 'age', 'sex', 'volume'"),
     ],

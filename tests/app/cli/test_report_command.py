@@ -65,7 +65,7 @@ def test_only_a_report_is_replaced(model: Path) -> None:
     before = model.read_bytes()
     code, _, error = _run("report", model, "--out", model)
     assert code == 1
-    assert "is what the command reads" in error
+    assert "is already used by this command" in error
     assert model.read_bytes() == before
 
 
