@@ -127,8 +127,7 @@ def make_clinical_cohort(
     late = (table["visit"] == "m06").to_numpy()
     rate_late = 1 - (1 - missing) ** 2
     rate_early = (missing - late.mean() * rate_late) / (1 - late.mean())
-    rates = np.where(late, rate_late, rate_early)
-    is_missing = state.uniform(size=noise.shape) < rates
+    is_missing = state.uniform(size=noise.shape) < np.where(late, rate_late, rate_early)
 
     worse = table["worse"] * table["sd"]
     explained = pd.DataFrame(impairment, columns=table.index) * np.sqrt(table["explained"])
@@ -136,10 +135,9 @@ def make_clinical_cohort(
     latent = table["mean"] + worse * explained
     uncensored = latent + worse * unexplained
     rounded = uncensored.round() + 0.0  # turns -0.0 into 0.0
-    Y = rounded.clip(table["lower"], table["upper"], axis=1).mask(is_missing)
     return ClinicalCohort(
         X=pd.DataFrame(X, columns=brains.names),
-        Y=Y,
+        Y=rounded.clip(table["lower"], table["upper"], axis=1).mask(is_missing),
         lower={str(name): float(bound) for name, bound in table["lower"].items()},
         upper={str(name): float(bound) for name, bound in table["upper"].items()},
         latent=latent,

@@ -92,8 +92,7 @@ def _draw_reliability(
         counted = zip(at_bound[shown].astype(int), n.astype(int), strict=True)
         ends = [binomtest(*pair).proportion_ci(method="wilson") for pair in counted]
         ax.vlines(predicted, *np.transpose(ends), color=color, linewidth=1.0, alpha=0.5)
-        bin_of = np.minimum(np.floor(predicted * n_bins), n_bins - 1)
-        left = (bin_of + offset) / n_bins
+        left = (np.minimum(np.floor(predicted * n_bins), n_bins - 1) + offset) / n_bins
         counts.bar(left, n, width=0.4 / n_bins, align="edge", color=color)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set(xlabel="predicted probability of the bound", ylabel="share at the bound")

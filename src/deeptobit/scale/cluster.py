@@ -186,10 +186,9 @@ def keep_freed_memory() -> None:
 
 def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     """A partition from its parts; all but X and y are optional."""
-    parts = {"X": X, "y": y, **optional}
     found = {
         name: np.asarray(part) if name == "groups" else _numbers(part, where, name)
-        for name, part in parts.items()
+        for name, part in {"X": X, "y": y, **optional}.items()
     }
     X = found["X"]
     for part in found.values():
@@ -374,9 +373,8 @@ def predict_lazily(
         given = predict, tuple(targets), width
         meta = _framed(np.empty((0, *width)), None, targets)
         return X.map_partitions(_predict_frame, *given, meta=meta, **options)
-    array = require("dask.array", "scale")
     X = X.rechunk({1: -1})
-    return array.map_blocks(
+    return require("dask.array", "scale").map_blocks(
         predict,
         X,
         dtype=np.float32 if X.dtype == np.float32 else np.float64,

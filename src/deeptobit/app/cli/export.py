@@ -38,9 +38,8 @@ def export(
     features = list(getattr(estimator, "feature_names_in_", unnamed))
     encoding = None if study is None else list(map(asdict, study.encoder.columns))
     about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
-    shapes = f"input X ({dtype}) of {len(features)} feature(s), output {kind!r} of "
-    shapes += f"{len(estimator.target_names_)} target(s)"
-    rest = f": {shapes}; its metadata lists their names, in order."
+    rest = f": input X ({dtype}) of {len(features)} feature(s), output {kind!r} of "
+    rest += f"{len(estimator.target_names_)} target(s); its metadata lists their names, in order."
     facts = about | {"targets": estimator.target_names_, "encoding": encoding}
     common.tell_written(as_json, facts, path, rest)
     for note in [] if study is None or as_json else _notes(study):

@@ -121,19 +121,17 @@ def model_numbers(model: Any) -> Numbers:
     parts = _layers(model)
     _check_scores(model, parts)
     noise, n_tasks = model.noise_, len(model.target_names_)
-    families = [_family(likelihood.of_task(noise, task)) for task in range(n_tasks)]
     spread = noise.spread if isinstance(noise, likelihood.NoiseByTask) else None
     grid = likelihood.grid_of(noise)
-    step = np.zeros(n_tasks) if grid is None else grid.within(model.lower_, model.upper_)
     return {
         "targets": list(model.target_names_),
         "lower": model.lower_,
         "upper": model.upper_,
         "sigma": model.sigma_,
-        "noise": families,
+        "noise": [_family(likelihood.of_task(noise, task)) for task in range(n_tasks)],
         "spread": spread
         and {"growth": spread.growth, "centre": spread.centre, "width": spread.width},
-        "step": step,
+        "step": np.zeros(n_tasks) if grid is None else grid.within(model.lower_, model.upper_),
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
         "calibrated": hasattr(model, "_calibration"),
@@ -268,8 +266,7 @@ def _fields(
     """One field per column of the table, in the order in which they matter."""
     fields, place = [], 0
     for column in encoder.columns:
-        n_values = len(column.features) - column.indicator
-        few = (False,) * n_values if small_counts else column.few
+        few = (False,) * len(column.means) if small_counts else column.few
         field: Numbers = {
             "name": column.name,
             "at": place,

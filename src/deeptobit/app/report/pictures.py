@@ -202,8 +202,7 @@ def draw_subspaces(directions: Directions) -> Picture:
     features, targets = (side.set_axis(names, axis=1) for side in directions[:2])
     n_rows = min(max(min(len(features), N_FEATURES), len(targets)), 60)
     figure, ax = new_figure(4.6 + 0.8 * features.shape[1], 1.6 + max(0.19 * n_rows, 1.0))
-    stable = directions.stable
-    plots.draw_subspaces(features, targets, n_features=N_FEATURES, stable=stable, ax=ax)
+    plots.draw_subspaces(features, targets, n_features=N_FEATURES, stable=directions.stable, ax=ax)
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
     alt = (

@@ -361,9 +361,8 @@ def _fit_and_measure(
     sizes = {"target": targets.names, "n_train": len(train), "n_test": len(test)}
     measured |= {"centred_anmse": 1.0 - measured["r2"], "scale": np.nanstd(train.values, axis=0)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
-    return pd.DataFrame(
-        {**where, **sizes, "entries": (~test.missing).sum(axis=0), **measured, **cost}
-    )
+    entries = {"entries": (~test.missing).sum(axis=0)}
+    return pd.DataFrame(where | sizes | entries | measured | cost)
 
 
 # Fits in parallel, continued where an earlier run stopped.

@@ -249,8 +249,7 @@ def predict_table(
     """
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
     X = fitted.encoder.encode(table)
-    counts = {c.name: table.n_blank(c.name) for c in fitted.encoder.columns}
-    imputed = {name: count for name, count in counts.items() if count}
+    imputed = {c.name: n for c in fitted.encoder.columns if (n := table.n_blank(c.name))}
     if imputed:
         what = f"{sum(imputed.values())} missing cell(s) are filled with the means"
         message = f"{table.file}: {what} of the training table, in {listed(imputed)}"

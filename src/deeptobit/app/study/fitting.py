@@ -70,8 +70,7 @@ def predict_test_rows(
 def fit_null(targets: CensoredTargets) -> estimators.TobitRegressor:
     """The censored normal distribution of every task, without features."""
     # A feature that is 0 everywhere, under a penalty, leaves only intercepts and scales.
-    features = np.zeros((len(targets), 1))
-    return estimators.TobitRegressor(alpha=1.0).fit(features, targets)
+    return estimators.TobitRegressor(alpha=1.0).fit(np.zeros((len(targets), 1)), targets)
 
 
 def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) -> Predictive:
@@ -109,7 +108,6 @@ def join_folds(
     rows = np.concatenate([fold.test for fold in folds])
     order = np.argsort(rows)
     targets = targets[rows[order]]
-    depth = max(len(part.stages) for part in parts)
 
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(pieces))[order]
@@ -123,7 +121,7 @@ def join_folds(
     null = join_predictive([part.null for part in parts])
     stages = (
         join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
-        for layer in range(depth)
+        for layer in range(max(len(part.stages) for part in parts))
     )
     return HeldOut(targets, predictive, null, tuple(stages), parts[0].coverage)
 

@@ -323,9 +323,8 @@ def sniff_separator(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[
     lines = lines[:-1] if len(text) > _MOST_BYTES // 2 else lines  # the last may be incomplete
 
     def records(separator: str) -> list[list[str]]:
-        found = csv.reader(lines, delimiter=separator, strict=True)
         try:
-            return list(islice(found, _HEAD))
+            return list(islice(csv.reader(lines, delimiter=separator, strict=True), _HEAD))
         except csv.Error:
             return []
 

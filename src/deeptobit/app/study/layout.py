@@ -148,8 +148,7 @@ def without_summaries(table: Table) -> Table:
     (2, "line 4 of a.csv ('Mean') holds no person, and is left out")
     """
     left_out = np.zeros(len(table), dtype=np.bool_)
-    last = range(max(0, len(table) - _LAST), len(table))
-    for row in reversed(last):
+    for row in reversed(range(max(0, len(table) - _LAST), len(table))):
         known = table.cells.iloc[row].dropna()
         words = [str(cell).strip() for cell in known if str(cell).strip()]
         summary = bool(words) and bool(_SUMMARY.fullmatch(words[0]))
@@ -174,8 +173,7 @@ def _repeated_headers(table: Table) -> BoolArray:
     same = np.zeros(len(table), dtype=np.bool_)
     if len(words) < max(2, 0.5 * table.cells.shape[1]):
         return same
-    suspects = np.flatnonzero((table.cells[words[0]] == words[0]).to_numpy())
-    for row in suspects.tolist():
+    for row in np.flatnonzero((table.cells[words[0]] == words[0]).to_numpy()).tolist():
         cells = table.cells.iloc[row]
         same[row] = np.mean([str(cells[name]).strip() == name for name in words]) > 0.8
     return same

@@ -70,11 +70,10 @@ def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
     """
     if group is None or not columns.names_person(group):
         return None
-    people = table.text(group)
     rank = {
         name: (table.text(name).nunique(), "visit" not in columns.plain_name(name))
         for name in filter(columns.names_time, numbers)
-        if (table.text(name).groupby(people).nunique() > 1).mean() > 0.5
+        if (table.text(name).groupby(table.text(group)).nunique() > 1).mean() > 0.5
     }
     return max(rank, key=lambda name: rank[name], default=None)
 
@@ -146,8 +145,7 @@ def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
         for ending in endings
         if name.lower() + ending in by_folded
     }
-    limited = "lower" in bounds
-    why = "detection limits, by row" if limited else "values below detection are flagged"
+    why = "detection limits, by row" if "lower" in bounds else "values below detection are flagged"
     return ProposedTarget(name, bounds, why) if bounds else None
 
 

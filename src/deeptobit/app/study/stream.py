@@ -421,9 +421,7 @@ def read_test_rows(
         raise StudyError(f"{table.file}: no held-out row has a target; add rows")
 
     features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
-    test, train = (
-        data.as_targets(study, np.concatenate(parts, axis=1)) for parts in (tested, training)
-    )
+    test, train = (data.as_targets(study, np.hstack(parts)) for parts in (tested, training))
     shown = Table(features, table.file, np.arange(len(features)))
     return data.StudyData(features, test, None, encoder, shown), train
 
@@ -482,15 +480,13 @@ def stream_study(
     table = ChunkedTable(study, path, progress)
     with as_study_error(f"{table.file}: the model cannot be fitted: "):
         encoder, n_values, groups = read_first_pass(table)
-        held_out = HeldOutRows.choose(study, table.n_rows, groups)
-        rows = TrainingRows(table, encoder, held_out)
+        rows = TrainingRows(table, encoder, HeldOutRows.choose(study, table.n_rows, groups))
         with one_blas_thread(), warnings.catch_warnings(record=True, action="always") as caught:
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
         sample, training = read_test_rows(rows, n_values)
     seconds = f"{perf_counter() - started:.1f}"
     tested = predict_test_rows(network, sample, training, study.evaluation.coverage)
-    found = diagnose(study, sample, ("bound", "collinear"))
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
@@ -502,7 +498,7 @@ def stream_study(
         network,
         sample,
         held_out=tested,
-        findings=(*found, *as_findings(caught)),
+        findings=(*diagnose(study, sample, ("bound", "collinear")), *as_findings(caught)),
         facts=facts,
         n_rows=table.n_rows,
         n_groups=None if groups is None else groups.n_groups,

@@ -34,9 +34,8 @@ def find_useless(case: Case) -> Iterator[Finding]:
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
         why = why_useless(summary)
         if why and not words_among_numbers(case.table, name):
-            evidence = summary.example.strip(" ()")
             edits = _read_by(case.table, name) or exclude([name])
-            yield Finding("error", name, why, evidence=evidence, edits=edits)
+            yield Finding("error", name, why, evidence=summary.example.strip(" ()"), edits=edits)
 
 
 def _read_by(table: Table, name: str) -> tuple[Edit, ...]:
@@ -73,9 +72,8 @@ def find_constant(case: Case) -> Iterator[Finding]:
     """The same value in every row of a feature or target."""
     targets = case.built.targets
     for task, target in enumerate(case.study.targets):
-        values = targets.values[~targets.missing[:, task], task]
         between = targets.low[targets.observed[:, task], task]
-        if np.ptp(values) == 0.0:
+        if np.ptp(targets.values[~targets.missing[:, task], task]) == 0.0:
             yield warn(target.name, "is a target with the same value in every row; leave it out")
         elif len(between) > 1 and np.ptp(between) == 0.0:
             yield warn(target.name, "all values between its bounds are the same; leave it out")
@@ -113,8 +111,7 @@ def find_category(case: Case) -> Iterator[Finding]:
         name = column.name
         counts = Counter[str](case.table.text(name).dropna())
         levels, shown = sorted(counts), listed(sorted(counts), SHOWN)
-        is_declared = name in case.categorical
-        if not is_declared and columns.summarise_column(case.table, name).written:
+        if name not in case.categorical and columns.summarise_column(case.table, name).written:
             message = f"read as categories, but holds {WRITTEN}"
             yield warn(name, message, _read_by(case.table, name))
         elif name not in case.table.labels and {*map(_is_digits, levels)} == {True, False}:
