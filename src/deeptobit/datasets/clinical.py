@@ -11,11 +11,10 @@ from scipy.linalg import solve_triangular
 from deeptobit.arrays import FloatArray, RandomStateLike, check_count
 from deeptobit.datasets import common
 from deeptobit.datasets.brains import BrainPopulation, brain_population
-from deeptobit.datasets.common import Cohort
 
 
 @dataclass(frozen=True, eq=False)
-class ClinicalCohort(Cohort):
+class ClinicalCohort(common.Cohort):
     """A simulated cohort of :func:`make_clinical_cohort`, with the truth behind it.
 
     Attributes

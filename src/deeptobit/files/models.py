@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import values
 from deeptobit.files.container import read_state, write_state
-from deeptobit.files.values import SavedClass, by_fields
+from deeptobit.files.values import RANDOM_STATE, SavedClass, by_fields, check_types, pack, unpack
 from deeptobit.layer import Step
 from deeptobit.likelihood import FAMILIES, NoiseByTask, ScoreGrid, Spread
 from deeptobit.network import NetworkLayer, Trees
@@ -29,7 +28,7 @@ _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.Rand
 CLASSES: dict[str, SavedClass] = {
     **{cls.__name__: by_fields(cls) for cls in (*FAMILIES.values(), *_RECORDS)},
     **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
-    "RandomState": values.RANDOM_STATE,
+    "RandomState": RANDOM_STATE,
 }
 ESTIMATORS: list[type] = []  # those that are registered
 LATER: dict[str, Callable[[], None]] = {}  # what registers an estimator on first use, by its name
@@ -54,7 +53,7 @@ def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
         return {"params": params, "fitted": fitted}
 
     def make(found: dict[str, Any]) -> Any:
-        values.check_types(found, {"params": dict, "fitted": dict})
+        check_types(found, {"params": dict, "fitted": dict})
         params, fitted = found["params"], found["fitted"]
         if _holds_a_model(params):  # printing it in an error could take very long
             raise ValueError("a parameter is a model")
@@ -105,7 +104,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     _register_now(name)
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
-    state = {"model": values.pack(model, CLASSES, name)}
+    state = {"model": pack(model, CLASSES, name)}
     try:
         estimator_from_state(state)
     except ModelFileError as error:  # better now than when the model is needed
@@ -119,7 +118,7 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
         case {"model": {"is": str(name)} as packed}:
             _register_now(name)
             if name in {cls.__name__ for cls in ESTIMATORS}:
-                return values.unpack(packed, CLASSES)
+                return unpack(packed, CLASSES)
     raise ModelFileError("it holds no model")
 
 

@@ -6,8 +6,7 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.inspection import style
-from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, Axes
+from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, Axes, axes_or_new, divide
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import BoundCalibration, bound_calibration, pit
 from deeptobit.targets import CensoredTargets
@@ -66,8 +65,8 @@ def draw_calibration(
     >>> reliability.lines[1].get_xydata().round(2).tolist()
     [[0.02, 0.0], [0.5, 0.67]]
     """
-    ax = style.axes_or_new(ax, 8.6, 4.2)
-    counts, reliability, histogram = style.divide(ax, _PLACES)
+    ax = axes_or_new(ax, 8.6, 4.2)
+    counts, reliability, histogram = divide(ax, _PLACES)
     found = bound_calibrations(targets, predictive, n_bins)
     _draw_reliability(reliability, counts, found, n_bins, min_count)
     values = pit_values(targets, predictive, step, random_state)
@@ -227,8 +226,8 @@ def draw_diagnostics(
     >>> len(ax.child_axes)
     2
     """
-    ax = style.axes_or_new(ax, 8.6, 4.2)
-    over, quantiles = style.divide(ax, _HALVES)
+    ax = axes_or_new(ax, 8.6, 4.2)
+    over, quantiles = divide(ax, _HALVES)
     residual = quantile_residuals(targets, predictive, random_state)
     spread = predictive.latent.std(axis=0)
     score = (predictive.latent - predictive.latent.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

@@ -16,10 +16,7 @@ from deeptobit.app import study
 from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import describe_study, facts
-from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
-from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.measures import Cell
-from deeptobit.app.study.tables import templates
 from deeptobit.estimators.resampling import EffectsRegressor
 from deeptobit.extras import require
 
@@ -27,7 +24,7 @@ _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
 
 
-def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> str:
+def render_report(fitted: study.FittedStudy, *, small_counts: bool | None = None) -> str:
     r"""One self-contained HTML page about a fitted study.
 
     It loads nothing from elsewhere, is readable without JavaScript, and has no ids, no counts under
@@ -65,7 +62,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     """
     held_out, model, table = fitted.held_out, fitted.model, fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
+    min_count, rare = (1, {}) if shown else (study.FEWEST, fitted.encoder.rare)
     at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
@@ -97,15 +94,15 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "n_rows": privacy.count(fitted.n_rows, min_count),
         "n_bounded": n_bounded,
         "n_often": n_often,
-        "often": percent(words.OFTEN),
+        "often": words.percent(words.OFTEN),
         "held_out_rows": words.held_out_rows(fitted, min_count),
         "known": known.reset_index(names="name").to_dict("records"),
         "table": table,
         "less_error": 1.0 - relative_error.mean(),
         "n_improved": len(table) - len(words.without_gain(table)),
         "cautions": card["cautions"],
-        "coverage": percent(held_out.coverage),
-        "measures": [measure for measure in MEASURES.values() if measure.reported],
+        "coverage": words.percent(held_out.coverage),
+        "measures": [measure for measure in study.MEASURES.values() if measure.reported],
         "rows": outcome_rows(table, fitted.n_held_out, held_out.coverage, min_count),
         "findings": privacy.published(fitted.findings, rare, min_count),
         "min_count": min_count,
@@ -136,20 +133,20 @@ class OutcomeRow(NamedTuple):
 
 
 def outcome_rows(
-    table: pd.DataFrame, n_rows: int, coverage: float, min_count: int = FEWEST
+    table: pd.DataFrame, n_rows: int, coverage: float, min_count: int = study.FEWEST
 ) -> list[OutcomeRow]:
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
     write: dict[str, Callable[[Any], str]] = {"values": "{:,}".format}
-    write |= {"at_lower": percent, "at_upper": percent}
-    for name, measure in MEASURES.items():
+    write |= {"at_lower": words.percent, "at_upper": words.percent}
+    for name, measure in study.MEASURES.items():
         if measure.reported:
-            write |= dict.fromkeys((name, f"null_{name}"), partial(measured, name))
+            write |= dict.fromkeys((name, f"null_{name}"), partial(words.measured, name))
     published = privacy.published_outcomes(table, n_rows, min_count)
     rows = []
     for lower, upper, row in zip(table["lower"], table["upper"], published, strict=True):
-        name, ends = row["name"], f"{bound(lower)} – {bound(upper)}"
+        name, ends = row["name"], f"{words.bound(lower)} – {words.bound(upper)}"
         cells = [Cell(ends, lower if isfinite(lower) else None)]
         cells += [_cell(row[key], write[key]) for key in write]
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
@@ -160,7 +157,7 @@ def outcome_rows(
 def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
     """A number as it is read and as it is sorted by; what is hidden has no place in the order."""
     if value is None or isinstance(value, str):
-        return Cell(value or UNKNOWN, None)
+        return Cell(value or words.UNKNOWN, None)
     return Cell(write(value), round(value, 6))
 
 
@@ -195,7 +192,7 @@ def render_page(
 def environment() -> Any:
     """Jinja's environment, which escapes everything that is not marked as safe."""
     strict = require("jinja2", "app").StrictUndefined
-    made = templates("report/templates", autoescape=True, undefined=strict)
+    made = study.tables.templates("report/templates", autoescape=True, undefined=strict)
     for write in (words.number, words.percent, words.plural, words.significant):
         made.globals[write.__name__] = write
     return made

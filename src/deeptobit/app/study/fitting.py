@@ -14,7 +14,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
 from deeptobit.app.study import columns, config, effects, formats, visits
-from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor.registry import Finding, diagnose
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
@@ -134,7 +133,7 @@ _RANK, _TOLERANCE = 10, 1e-4
 
 
 def make_model(
-    study: Study, *, cv: int | Literal["auto"] | None = None, n_jobs: int | None = None
+    study: config.Study, *, cv: int | Literal["auto"] | None = None, n_jobs: int | None = None
 ) -> estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV | estimators.TobitRegressor:
     r"""The unfitted estimator of ``[model]``: its kind with its settings.
 
@@ -164,7 +163,7 @@ def make_model(
     return estimators.AutoTobitRegressor(**options | {"members": settings.members or "auto"})
 
 
-def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
+def make_network(study: config.Study) -> estimators.SubspaceNetworkRegressor:
     r"""An unfitted :class:`SubspaceNetworkRegressor` for rows that are streamed.
 
     Cross-validation would read the table a hundred times. Rules replace it: the largest of the
@@ -221,7 +220,7 @@ Progress = Callable[[int, int], None]
 
 
 def fit_study(
-    study: Study,
+    study: config.Study,
     data: StudyData,
     *,
     findings: Sequence[Finding] | None = None,
@@ -294,7 +293,7 @@ def fit_study(
 
 
 def describe_fit(
-    study: Study,
+    study: config.Study,
     model: CensoredRegressor,
     data: StudyData,
     n_jobs: int | None = None,
@@ -323,7 +322,7 @@ def describe_fit(
 
 
 def _fit_all(
-    study: Study, data: StudyData, n_jobs: int | None, progress: Progress
+    study: config.Study, data: StudyData, n_jobs: int | None, progress: Progress
 ) -> tuple[CensoredRegressor, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
     """The model of all rows, its warnings, the folds, their predictions, and errors by horizon."""
     if isinstance(study.model, config.MixedSettings):
@@ -358,7 +357,7 @@ def _fit_all(
     return model, as_findings(caught), folds, join_folds(data.targets, folds, parts), forecasts
 
 
-def _make_for(study: Study, data: StudyData, n_jobs: int | None = None) -> CensoredRegressor:
+def _make_for(study: config.Study, data: StudyData, n_jobs: int | None = None) -> CensoredRegressor:
     """The unfitted estimator for some rows, which decide on its folds."""
     if isinstance(study.model, config.MixedSettings):
         return visits.make_mixed(study)
@@ -367,7 +366,7 @@ def _make_for(study: Study, data: StudyData, n_jobs: int | None = None) -> Censo
     return make_model(study, cv="auto" if many else _count_folds(study, data), n_jobs=n_jobs)
 
 
-def _count_folds(study: Study, data: StudyData) -> int:
+def _count_folds(study: config.Study, data: StudyData) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
     return min(study.model.cv, data.n_groups or len(data.X))
 
