@@ -206,12 +206,10 @@ def atlas() -> dict[str, tuple[str, str]]:
     (68, ('left', 'bankssts'), ('right', 'paracentral'))
     """
     table = packaged_table("adni_features")
-    places = {}
-    for column, name in zip(table["column"], table["name"], strict=True):
-        hemisphere, region, _ = name.split("_")
-        if (number := column[2:-2]) not in _ADNI_TOTALS:
-            places[number] = (_HEMISPHERES[hemisphere], region)
-    return places
+    parts = table["name"].str.split("_")
+    numbered = zip(table["column"].str[2:-2], parts, strict=True)
+    places = {number: (_HEMISPHERES[side], region) for number, (side, region, _) in numbered}
+    return {number: at for number, at in places.items() if number not in _ADNI_TOTALS}
 
 
 @cache

@@ -256,9 +256,8 @@ def load_hemisphere(side: str) -> Hemisphere:
     # Regions in our numbers: the file's own differ between hemispheres.
     keys = labels.labeltable.get_labels_as_dict()
     numbers = np.full(max(keys) + 1, atlas.NO_CORTEX, dtype=np.int64)
-    for key, name in keys.items():
-        if name in atlas.region_names():
-            numbers[key] = atlas.region_names().index(name) + 1
+    known = pd.Index(atlas.region_names())
+    numbers[list(keys)] = known.get_indexer(list(keys.values())) + 1  # -1 is no region
     return Hemisphere(
         points=np.asarray(mesh.coordinates, dtype=np.float64),
         faces=np.asarray(mesh.faces, dtype=np.int64),

@@ -86,13 +86,9 @@ def render_patient_page(
         "coverages": list(COVERAGES),
     }
     about |= {"Model file (SHA-256)": fingerprint}
-    content = {
-        "numbers": as_json(numbers),
-        "about": {key: value for key, value in about.items() if value},
-    }
-    scripts = ["distribution.js", "patient.js"]
-    if isinstance(estimator, MixedTobitRegressor):
-        scripts.insert(1, "visits.js")
+    content = {"numbers": as_json(numbers), "about": about}
+    visits = ["visits.js"] * isinstance(estimator, MixedTobitRegressor)
+    scripts = ["distribution.js", *visits, "patient.js"]
     return render_page("patient", name or title, content, scripts)
 
 
