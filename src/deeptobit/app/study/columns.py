@@ -24,10 +24,8 @@ Columns = Table | TableFile
 
 def named_columns(study: Study) -> dict[tuple[str, ...], str]:
     """Columns that ``[data]`` and ``[targets]`` name, by the place of the key in the study file."""
-    named: dict[tuple[str, ...], str | None] = {
-        ("data", "id"): study.data.id,
-        ("data", "group"): study.data.group,
-    }
+    named: dict[tuple[str, ...], str | None] = {("data", "id"): study.data.id}
+    named["data", "group"] = study.data.group
     for target in study.targets:
         columns = {"column": target.values} | target.helpers
         named |= {("targets", target.name, key): name for key, name in columns.items()}

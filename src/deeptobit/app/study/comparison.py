@@ -12,10 +12,7 @@ from deeptobit.app.study.measures import MEASURES, Cell
 
 def _columns() -> dict[str, tuple[str, str]]:
     """Title of every measure and which value is better; seconds are compared beside them."""
-    titles = {
-        name: (f"{measure.title} (sd)" if measure.in_units else measure.title, measure.better)
-        for name, measure in MEASURES.items()
-    }
+    titles = {name: (of.title + " (sd)" * of.in_units, of.better) for name, of in MEASURES.items()}
     return {**titles, "seconds": ("seconds", "")}
 
 
@@ -138,13 +135,11 @@ def table_of_measures(evaluation: Evaluation) -> ComparisonTable:
     return _table("Means over all splits", summary, "measure", headings)
 
 
-def _table(
-    title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
-) -> ComparisonTable:
-    """Methods in rows, and in columns the values of a key of the summary."""
-    rows = {method: [Cell(method, method)] for method in summary["method"]}
+def _table(title: str, found: pd.DataFrame, key: str, headings: dict[Any, str]) -> ComparisonTable:
+    """Methods in rows, and in columns the values of a key of a summary."""
+    rows = {method: [Cell(method, method)] for method in found["method"]}
     for value in headings:
-        column = summary[summary[key] == value]
+        column = found[found[key] == value]
         largest = column["mean"].abs().max()
         # Three decimals, or as many as show three digits of the largest number.
         digits = max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3

@@ -161,11 +161,6 @@ def is_count(value: Any, least: int = 1) -> bool:
     return is_number(value) and isinstance(value, int) and value >= least
 
 
-def is_seed(value: Any) -> bool:
-    """Whether a value is a whole number that seeds random numbers."""
-    return is_count(value, 0) and value < 2**32
-
-
 def is_name(value: Any) -> bool:
     """Whether a value is text that is not empty."""
     return isinstance(value, str) and bool(value.strip())
@@ -265,7 +260,7 @@ class TargetSettings:
 
 
 _CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
-_SEED = ("a whole number from 0 to 4294967295", is_seed, 0)
+_SEED = ("a whole number from 0 to 4294967295", lambda seed: is_count(seed, 0) and seed < 2**32, 0)
 _KINDS = ("auto", "network", "tobit", "mixed")
 
 

@@ -215,7 +215,5 @@ APART = "\0"  # behind a name that occurs again, before its place
 
 def unique(names: Sequence[str]) -> list[str]:
     """Names that all differ, but for blank ones: duplicates get their position appended."""
-    first = {name: at for at, name in reversed([*enumerate(names)])} | {"": -1}
-    return [
-        f"{name}{APART}{at}" if 0 <= first[name] < at else name for at, name in enumerate(names)
-    ]
+    seen = {name: at for at, name in reversed([*enumerate(names)])} | {"": -1}
+    return [f"{name}{APART}{at}" if 0 <= seen[name] < at else name for at, name in enumerate(names)]

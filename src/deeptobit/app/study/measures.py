@@ -127,11 +127,6 @@ def varies(targets: CensoredTargets) -> BoolArray:
     return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))
 
 
-def is_not_zero(targets: CensoredTargets) -> BoolArray:
-    """Targets with a recorded value other than 0, (T,)."""
-    return np.asarray((targets.has_value & (targets.values != 0.0)).any(axis=0))
-
-
 @dataclass(frozen=True)
 class Measure:
     """What a measure computes, and how it is named and shown.
@@ -189,7 +184,7 @@ MEASURES: dict[str, Measure] = {
         "ANMSE",
         "the squared error as a share of the squared values",
         lambda of: metrics.anmse(of.targets, of.point, multioutput="raw_values"),
-        needs=is_not_zero,
+        needs=lambda targets: (targets.has_value & (targets.values != 0.0)).any(axis=0),
         digits=3,
         reported=False,
     ),
