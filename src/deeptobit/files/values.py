@@ -62,17 +62,17 @@ def by_fields(cls: type, **hints: Any) -> SavedClass:
     return SavedClass(cls, lambda value: {name: getattr(value, name) for name in hints}, make)
 
 
+def _items(value: Any) -> dict[str, Any]:
+    return {"items": [*value]}
+
+
 # What JSON and arrays have no word for, by its ``"is"``; the fields stand beside it.
 _BUILT_IN = {
-    "tuple": SavedClass(tuple, lambda value: {"items": [*value]}, lambda at: tuple(at["items"])),
+    "tuple": SavedClass(tuple, _items, lambda at: tuple(at["items"])),
     "dict": SavedClass(
-        dict, lambda value: {"items": [*map(list, value.items())]}, lambda at: dict(at["items"])
+        dict, lambda value: _items(map(list, value.items())), lambda at: dict(at["items"])
     ),
-    "objects": SavedClass(
-        np.ndarray,
-        lambda value: {"items": [*value]},
-        lambda at: np.fromiter(at["items"], dtype=object),
-    ),
+    "objects": SavedClass(np.ndarray, _items, lambda at: np.fromiter(at["items"], dtype=object)),
     "scalar": SavedClass(
         np.generic, lambda value: {"value": np.asarray(value)}, lambda at: at["value"][()]
     ),
