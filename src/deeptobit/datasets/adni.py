@@ -139,12 +139,8 @@ def load_adni(
             f"none of the {len(X)} people with a scan in {scans.name} has one of the scores; "
             f"are all files of the same phase of ADNI?"
         )
-    return Cohort(
-        X=X[has_score],
-        Y=Y[has_score],
-        lower=dict(zip(chosen["name"], chosen["lower"], strict=True)),
-        upper=dict(zip(chosen["name"], chosen["upper"], strict=True)),
-    )
+    bounds = (dict(zip(chosen["name"], chosen[side], strict=True)) for side in ("lower", "upper"))
+    return Cohort(X[has_score], Y[has_score], *bounds)
 
 
 # The files.
@@ -167,10 +163,9 @@ def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, 
     if missing:
         tables = packaged_table("adni_tables").set_index("table")
         place = (tables["section"] + " > " + tables["title"]).to_dict()
-        lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
-        raise FileNotFoundError(
-            f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
-        )
+        lines = [f"{folder} lacks tables; download them from {DOWNLOAD}:"]
+        lines += [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
+        raise FileNotFoundError("\n".join(lines))
     return scans[0], found
 
 

@@ -110,24 +110,22 @@ def evaluate(
             common.print_written(out, ": results.parquet, summary.html.")
 
 
-def _validate(
-    model: Path, file: Path, recalibrate: Path | None, force: bool, as_json: bool
-) -> None:
-    """A model on the table of another site."""
+def _validate(model: Path, file: Path, out: Path | None, force: bool, as_json: bool) -> None:
+    """A model on the table of another site; written to ``out`` with its level, slope and noise."""
     console = Console(stderr=as_json)
     with common.record_warnings() as messages:
-        if recalibrate is not None:
-            common.check_output(recalibrate, force, model, file, option="--recalibrate")
+        if out is not None:
+            common.check_output(out, force, model, file, option="--recalibrate")
         fitted = studies.load_fitted(model)
         table = studies.read_data(fitted.study, file)
         found = studies.validate(fitted, table)
-        if recalibrate is not None:
-            studies.save_fitted(studies.recalibrated(fitted, table), recalibrate)
+        if out is not None:
+            studies.save_fitted(studies.recalibrated(fitted, table), out)
     common.print_warnings(console, messages)
     if as_json:
         tables = {"targets": found.measures, "features": found.drift}
         shown = {name: each.reset_index().to_dict("records") for name, each in tables.items()}
-        written = None if recalibrate is None else str(recalibrate)
+        written = None if out is None else str(out)
         about = {"rows": found.n_rows, "notes": found.notes(), "recalibrated": written}
         common.print_json(about | shown)
         return
@@ -141,8 +139,8 @@ def _validate(
     console.print(common.plain_table(head, rows, title))
     for note in found.notes():
         console.print(escape(note), highlight=False)
-    if recalibrate is not None:
-        common.print_written(recalibrate, ": the model with level, slope and noise of this table.")
+    if out is not None:
+        common.print_written(out, ": the model with level, slope and noise of this table.")
 
 
 def _of_study(path: Path, table: Path | None) -> Problem:
