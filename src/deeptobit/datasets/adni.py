@@ -382,10 +382,8 @@ def read_features(scans: AdniTable, visit: str, qc: str, missing: str) -> pd.Dat
     left_out = gaps.all(axis=1) if missing == "keep" else gaps.any(axis=1)
     if left_out.all():
         needed = "a measurement" if missing == "keep" else "all 138 measurements"
-        raise ValueError(
-            f"no scan of {used.file} has {needed}; {n_gaps.idxmax()} is missing in "
-            f"{n_gaps.max()} of {len(features)}"
-        )
+        worst = f"{n_gaps.idxmax()} is missing in {n_gaps.max()} of {len(features)}"
+        raise ValueError(f"no scan of {used.file} has {needed}; {worst}")
     if left_out.any():
         first = features.index[left_out][0]
         lack = "every measurement" if missing == "keep" else "a measurement"
@@ -409,10 +407,8 @@ def choose_runs(scans: AdniTable, qc: str) -> tuple[AdniTable, pd.DataFrame]:
     overall = rows.reindex(columns=[OVERALL_QC])[OVERALL_QC].astype("string").str.strip()
     verdicts = _listed(overall[~used].fillna("").replace("", "blank").value_counts())
     if not used.any():
-        raise ValueError(
-            f"no scan of {scans.file} at this visit passed quality control{verdicts}; "
-            f"qc='any' uses all"
-        )
+        what = f"no scan of {scans.file} at this visit passed quality control{verdicts}"
+        raise ValueError(f"{what}; qc='any' uses all")
     failed = ~lobes[used]
     if not lobes.all(axis=None):
         warn(

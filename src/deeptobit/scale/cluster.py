@@ -193,10 +193,8 @@ def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     X = found["X"]
     for part in found.values():
         if len(part) != len(X):
-            raise ValueError(
-                f"{where}: X has {len(X)} rows, but y, the weights or bounds have {len(part)}; "
-                "partition them alike"
-            )
+            what = f"{where}: X has {len(X)} rows, but y, the weights or bounds have {len(part)}"
+            raise ValueError(f"{what}; partition them alike")
     Y = found["y"] if found["y"].ndim > 1 else found["y"][:, None]
     weight, lower, upper = map(found.get, ("sample_weight", "lower", "upper"))
     return Block(X, Y, weight, lower, upper, where, 0, found.get("groups"), found.get("time"))

@@ -57,8 +57,6 @@ def _notes(study: studies.FittedStudy) -> list[str]:
     bounds = study.held_out.targets.describe()[["lower", "upper"]]
     by_row = bounds.index[bounds.isna().any(axis=1)]
     if len(by_row):
-        notes.append(
-            f"Limits of {', '.join(map(str, by_row))} differ from row to "
-            "row and are not in it: apply them to --kind latent."
-        )
+        limits = f"Limits of {', '.join(map(str, by_row))} differ from row to row and are not in it"
+        notes.append(f"{limits}: apply them to --kind latent.")
     return notes

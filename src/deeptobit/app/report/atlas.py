@@ -186,10 +186,8 @@ def regional_values(
     result[:, side, region] = loadings.loc[chosen.index].to_numpy().T
     empty = np.isnan(result).all(axis=(1, 2))
     if empty.any():
-        raise ValueError(
-            f"component {values.columns[empty][0]} has no value of {measure} in any region: all "
-            "are NaN; leave it out"
-        )
+        what = f"component {values.columns[empty][0]} has no value of {measure} in any region"
+        raise ValueError(f"{what}: all are NaN; leave it out")
     return result
 
 

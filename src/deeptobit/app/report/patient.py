@@ -195,10 +195,8 @@ def _check_scores(model: Any, parts: list[Numbers]) -> None:
         below = np.clip(score, model.lower_, model.upper_)
     expected = _predict(model, points, "latent")
     if not np.allclose(score, expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max()):
-        raise ValueError(
-            f"the patient page cannot compute a {type(model).__name__} with these parts; use "
-            "deeptobit predict"
-        )
+        what = f"the patient page cannot compute a {type(model).__name__} with these parts"
+        raise ValueError(f"{what}; use deeptobit predict")
 
 
 def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:

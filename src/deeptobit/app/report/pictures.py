@@ -129,10 +129,8 @@ def _draw_outcome(every: Predicted, table: pd.DataFrame, task: int, rows: Rows) 
         marks.set_rasterized(True)
     row = table.iloc[task]
     name, r2 = str(table.index[task]), number(row["r2"])
-    alt = (
-        f"{name}: observed over predicted values of held-out rows; R² {r2}; bounds "
-        f"{bound(row['lower'])} and {bound(row['upper'])}"
-    )
+    alt = f"{name}: observed over predicted values of held-out rows; R² {r2}; bounds "
+    alt += f"{bound(row['lower'])} and {bound(row['upper'])}"
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
@@ -205,10 +203,8 @@ def draw_subspaces(directions: Directions) -> Picture:
     plots.draw_subspaces(features, targets, n_features=N_FEATURES, stable=directions.stable, ax=ax)
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
-    alt = (
-        f"Two heat maps of {plural(features.shape[1], 'component')}: loadings of the strongest "
-        f"features and of {plural(len(targets), 'outcome')}; the table below lists the largest"
-    )
+    alt = f"Two heat maps of {plural(features.shape[1], 'component')}: loadings of the strongest "
+    alt += f"features and of {plural(len(targets), 'outcome')}; the table below lists the largest"
     return as_picture(figure, "subspaces", alt)
 
 
