@@ -5,31 +5,27 @@ from . import heatmaps as heatmaps
 from . import predictions as predictions
 from . import style as style
 from . import subspaces as subspaces
-from .calibration import bound_calibrations as bound_calibrations
-from .calibration import draw_calibration as draw_calibration
-from .calibration import draw_diagnostics as draw_diagnostics
-from .calibration import pit_values as pit_values
-from .calibration import quantile_residuals as quantile_residuals
-from .convergence import draw_convergence as draw_convergence
-from .convergence import draw_steps as draw_steps
-from .covariance import CovarianceKind as CovarianceKind
-from .covariance import FittedLayer as FittedLayer
-from .covariance import FittedModel as FittedModel
-from .covariance import FittedTobit as FittedTobit
-from .covariance import Reference as Reference
-from .heatmaps import PALE as PALE
-from .heatmaps import draw_similarity as draw_similarity
-from .heatmaps import draw_subspaces as draw_subspaces
-from .predictions import draw_layers as draw_layers
-from .predictions import draw_predictions as draw_predictions
-from .style import Axes as Axes
-from .subspaces import Draw as Draw
-from .subspaces import Stability as Stability
-from .subspaces import Subspace as Subspace
-from .subspaces import agreement as agreement
-from .subspaces import align as align
-from .subspaces import canonical_subspaces as canonical_subspaces
-from .subspaces import summarise_draws as summarise_draws
+from .calibration import (
+    bound_calibrations,
+    draw_calibration,
+    draw_diagnostics,
+    pit_values,
+    quantile_residuals,
+)
+from .convergence import draw_convergence, draw_steps
+from .covariance import CovarianceKind, FittedLayer, FittedModel, FittedTobit, Reference
+from .heatmaps import PALE, draw_similarity, draw_subspaces
+from .predictions import draw_layers, draw_predictions
+from .style import Axes
+from .subspaces import (
+    Draw,
+    Stability,
+    Subspace,
+    agreement,
+    align,
+    canonical_subspaces,
+    summarise_draws,
+)
 
 __all__ = [
     "PALE",
