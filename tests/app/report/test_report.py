@@ -305,7 +305,8 @@ def _schemes() -> dict[str, dict[str, str]]:
         re.findall(r"--([a-z-]+): (#[0-9a-f]+)", part)
         for part in re.findall(r":root \{(.*?)\}", css, re.DOTALL)
     ]
-    return dict(zip(("light", "dark", "print"), map(dict, blocks), strict=True))
+    light, dark, printed = map(dict, blocks)
+    return {"light": light, "dark": dark, "print": light | printed}  # paper changes a few
 
 
 def _luminance(colour: str) -> float:
