@@ -175,16 +175,6 @@ def find_table(folder: Path, name: str) -> Path | None:
     ``NEUROBAT`` finds ``NEUROBAT.csv`` and ``All_Subjects_NEUROBAT_20Mar2024.csv``; ``UCSFFSX``
     finds ``UCSFFSX_11_02_15_20Mar2024.csv`` but no table of another name, such as
     ``UCSFFSX51_...``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     for name in ("all_subjects_neurobat_20Mar2024.csv", "UCSFFSX51_11_08_19.csv"):
-    ...         Path(folder, name).touch()
-    ...     print(find_table(Path(folder), "NEUROBAT").name, find_table(Path(folder), "UCSFFSX"))
-    all_subjects_neurobat_20Mar2024.csv None
     """
     pattern = re.compile(rf"(all_subjects_)?{re.escape(name)}(_\d.*)?\.csv", re.IGNORECASE)
     found = sorted(path for path in folder.iterdir() if pattern.fullmatch(path.name))
@@ -325,15 +315,7 @@ def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def choose_scores(scores: pd.DataFrame | Path | str | None) -> pd.DataFrame:
-    """A table of scores with their names, as ``TOTAL11_bl``; the packaged 30 if it is None.
-
-    Examples
-    --------
-    >>> choose_scores(None).head(2)
-            table    column visit  lower  upper         name
-    0  ADASSCORES   TOTAL11    bl    0.0   70.0   TOTAL11_bl
-    1  ADASSCORES  TOTALMOD    bl    0.0   85.0  TOTALMOD_bl
-    """
+    """A table of scores with their names, as ``TOTAL11_bl``; the packaged 30 if it is None."""
     if scores is None:
         scores = packaged_table("adni_scores")
     elif isinstance(scores, str | Path):

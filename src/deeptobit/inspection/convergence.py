@@ -79,13 +79,6 @@ def read_stages(history: Mapping[str, Any]) -> list[Stage]:
     """The stages in a ``history_``; empty if it has none.
 
     An online fit leaves out the joint tuning, which counts other steps and has another objective.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
-    >>> read_stages({"solver": "batch", "course": steps})
-    [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
     """
     online, tuning = history.get("solver") == "online", history.get("tuning", {})
     stages = []

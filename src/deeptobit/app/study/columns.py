@@ -118,15 +118,6 @@ class ColumnSummary:
         How often each number occurs; None once there are more than ten.
     example : str
         The first cell that is not a number, and where it is.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> summary = ColumnSummary("sex")
-    >>> for cells in (["f", "m", "f"], [None, "f"]):
-    ...     summary.add(Table(pd.DataFrame({"sex": cells}), "a.parquet", np.arange(len(cells))))
-    >>> summary.kind, dict(summary.levels), summary.n_rows
-    ('categories', {'f': 3, 'm': 1}, 5)
     """
 
     name: str
@@ -210,13 +201,6 @@ def reveals_small_count(values: FloatArray) -> bool:
     ----------
     values : array of shape (N,)
         NaN where unknown.
-
-    Examples
-    --------
-    >>> flag = np.zeros(60)
-    >>> flag[:2] = 1.0
-    >>> flag.mean().round(3), reveals_small_count(flag), reveals_small_count(np.arange(60.0))
-    (np.float64(0.033), True, False)
     """
     return is_small(np.unique(values[~np.isnan(values)], return_counts=True)[1].tolist())
 
@@ -250,14 +234,6 @@ def number_repair(table: Table, column: str) -> dict[str, Any]:
     """What ``[columns.NAME]`` must say to read such cells as numbers; empty if nothing helps.
 
     Dates among numbers, into which a spreadsheet turns 5.5, are missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> cells = pd.DataFrame({"weight": ["70 kg", "81.5 kg"], "volume": ["1,250", "980"]})
-    >>> table = Table(cells, "a.csv", np.arange(2))
-    >>> [number_repair(table, name) for name in table.columns]
-    [{'remove': ('kg',)}, {'remove': (',',)}]
     """
     wrong = sorted({*table.text(column)[table.parse(column)[1]]})
     cells = table.text(column).dropna().unique().tolist() if wrong else []

@@ -536,22 +536,6 @@ def settings_text(study: Study) -> str:
     r"""The study file without its comments, the name of its table, and keys at their defaults.
 
     Comments may name people, and so may the name or folder of a table.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.app.study import read_study
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text('data.file = "jane/a.csv" # ask Jane\ntargets.MMSE.upper = 30')
-    ...     print(settings_text(read_study(path)))
-    [data]
-    file = "table"
-    <BLANKLINE>
-    [targets.MMSE]
-    upper = 30
-    <BLANKLINE>
     """
     stored = {title: _changed(getattr(study, title)) for title in _SECTIONS}
     stored["data"]["file"] = "table"

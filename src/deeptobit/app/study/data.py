@@ -326,20 +326,7 @@ def why_useless(summary: columns.ColumnSummary) -> str | None:
 
 
 def read_ids(study: Study, table: Table) -> list[str]:
-    r"""Ids of the rows as text, each once; without an id column, the number of the row.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.app.study import read_study
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "a.csv").write_text("who,MMSE\n007,30\n012,21\n")
-    ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text('[data]\nfile = "a.csv"\nid = "who"\n[targets.MMSE]')
-    ...     study = read_study(path)
-    ...     print(read_ids(study, read_data(study)))
-    ['007', '012']
-    """
+    """Ids of the rows as text, each once; without an id column, the number of the row."""
     column = study.data.id
     if column is None:
         return [str(row) for row in range(1, len(table) + 1)]

@@ -267,14 +267,7 @@ def tune_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
 
 
 def among(folds: Folds, known: BoolArray) -> Folds:
-    """The same folds as indices into the known rows, without folds that hold out fewer than two.
-
-    Examples
-    --------
-    >>> rows = np.arange(4)
-    >>> among([(rows[:2], rows[2:]), (rows[2:], rows[:2])], np.array([True, False, True, True]))
-    [(array([0]), array([1, 2]))]
-    """
+    """The same folds as indices into the known rows, without folds that hold out fewer than two."""
     place = np.cumsum(known) - 1
     inside = [(place[train[known[train]]], place[test[known[test]]]) for train, test in folds]
     return [(train, test) for train, test in inside if len(test) > 1]

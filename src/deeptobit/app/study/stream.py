@@ -38,18 +38,7 @@ _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_byt
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Available memory in bytes; less if a container, whose limits are below ``root``, has less.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     limit = Path(folder, "sys/fs/cgroup/memory.max")
-    ...     limit.parent.mkdir(parents=True)
-    ...     _ = limit.write_text("2048000")
-    ...     print(available_memory(Path(folder)))
-    2048000
-    """
+    """Available memory in bytes; less if a container, whose limits are below ``root``, has less."""
     limits = [int(psutil.virtual_memory().available)]
     for name in _LIMITS:
         with suppress(OSError, ValueError):  # the word max, or no file, means no limit
@@ -243,14 +232,6 @@ class GroupCount:
     Parameters
     ----------
     hashes : array, ascending
-
-    Examples
-    --------
-    >>> groups = GroupCount(np.zeros(0))
-    >>> for labels in (["Ann", "Ben"], ["Ann", "Cleo"]):
-    ...     groups = groups.add(hash_uniform(np.array(labels, dtype=object), seed=0))
-    >>> groups.n_groups, round(groups.quantile(0.7), 2)
-    (3, 0.84)
     """
 
     hashes: FloatArray

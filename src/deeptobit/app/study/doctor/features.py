@@ -390,13 +390,6 @@ def dependences(X: pd.DataFrame) -> tuple[list[tuple[str, str, float]], list[str
 
     Pairs have an absolute correlation of 0.999 or more. With fewer rows than features no
     combination is looked for.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> X = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
-    >>> dependences(X.assign(grams=1000 * X.left, both=X.left + X.right))
-    ([('left', 'grams', 1.0)], ['both'])
     """
     names, Z = list(map(str, X.columns)), _standardised(X.to_numpy(dtype=np.float64))
     correlation = Z.T @ Z / len(Z)
