@@ -190,7 +190,10 @@ def test_predictions_for_machines(folder: Path) -> None:
         (("cohort.toml", "new.csv"), "cohort.toml is a study file, not a model"),
         (("cohort.deeptobit", "cohort.toml"), "cannot read files of kind '.toml'"),
         (("cohort.deeptobit", "new.csv", "--out", "p.ods"), "cannot write files of kind '.ods'"),
-        (("cohort.deeptobit", "new.csv", "--out", "new.csv", "--force"), "already used by this command"),
+        (
+            ("cohort.deeptobit", "new.csv", "--out", "new.csv", "--force"),
+            "already used by this command",
+        ),
         (("cohort.deeptobit", "new.csv", "--coverage", "90"), "between 0 and 1; got 90"),
         (("cohort.deeptobit", "few.csv"), "lacks the features 'age', 'sex', 'volume'"),
     ],
