@@ -257,7 +257,7 @@ def load_hemisphere(side: str) -> Hemisphere:
     keys = labels.labeltable.get_labels_as_dict()
     numbers = np.full(max(keys) + 1, atlas.NO_CORTEX, dtype=np.int64)
     known = pd.Index(atlas.region_names())
-    numbers[list(keys)] = known.get_indexer(list(keys.values())) + 1  # -1 is no region
+    numbers[list(keys)] = known.get_indexer(pd.Index(keys.values())) + 1  # -1 is no region
     return Hemisphere(
         points=np.asarray(mesh.coordinates, dtype=np.float64),
         faces=np.asarray(mesh.faces, dtype=np.int64),
