@@ -209,9 +209,9 @@ def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
     for depth, layer in enumerate(layers, 1):
         if layer.get("n_halvings"):
             warn(
-                f"layer {depth} halved {layer['n_halvings']} step(s) that diverged and left out "
-                f"{layer['n_blocks_left_out']} block(s) of rows where they did however short, so "
-                "that it learned less from them: look for outliers, or use solver='batch'",
+                f"layer {depth} halved {layer['n_halvings']} step(s) that diverged, left out "
+                f"{layer['n_blocks_left_out']} block(s) of rows where halving did not help, and "
+                "learned less from these rows: look for outliers, or use solver='batch'",
                 ConvergenceWarning,
             )
         if not layer.get("converged", True):

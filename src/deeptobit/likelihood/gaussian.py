@@ -96,7 +96,7 @@ FAMILIES: dict[str, type[Noise]] = {
     "student_t": StudentT,
     "two_piece": TwoPiece,
 }
-NAMES = tuple(name for name in FAMILIES if name != "two_piece")  # which needs to know its skew
+NAMED_FAMILIES = [name for name in FAMILIES if name != "two_piece"]  # which needs its skew
 
 
 def one_family(noise: str | Noise) -> Noise:
@@ -123,11 +123,11 @@ def resolve_noise(noise: str | Noise) -> Noise:
     >>> resolve_noise("student_t")
     StudentT(df=4)
     """
-    if isinstance(noise, str) and noise in NAMES:
+    if isinstance(noise, str) and noise in NAMED_FAMILIES:
         return FAMILIES[noise]()
     if isinstance(noise, Noise):
         return noise
     raise ValueError(
-        f"noise must be one of {', '.join(map(repr, NAMES))} or of a class derived from "
+        f"noise must be one of {', '.join(map(repr, NAMED_FAMILIES))} or of a class derived from "
         f"deeptobit.likelihood.Noise; got {noise!r}"
     )

@@ -288,7 +288,7 @@ class AutoSettings(FitSettings):
     )
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of("auto", *gaussian.NAMES, default="auto")
+    noise: str = one_of("auto", *gaussian.NAMED_FAMILIES, default="auto")
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class NetworkSettings(FitSettings):
     max_layers: int = key("a whole number from 1", is_count, 2)
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of(*gaussian.NAMES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMED_FAMILIES, default="gaussian")
     ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count, 1), None)
     alphas: tuple[float, ...] | None = key("a list of positive numbers", each(is_positive, 1), None)
     feature_sparsities: tuple[float, ...] | None = key(
@@ -312,7 +312,7 @@ class TobitSettings(FitSettings):
 
     alpha: float = key("a number from 0", is_from_zero, 0.0)
     cv: int = key(*_CV)
-    noise: str = one_of(*gaussian.NAMES, default="gaussian")
+    noise: str = one_of(*gaussian.NAMED_FAMILIES, default="gaussian")
 
 
 def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
